@@ -30,6 +30,8 @@ help:
 	@echo 'make check-upgrade  replicas of the release before are replaced by this build, and back, under load (FROM=v0.1.0)'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
+	@echo 'make check-conformance  all conformance specs of Kubernetes that pass; check-cluster runs every third'
+	@echo 'make check-kube     behind a kube-apiserver of another version (K8S=v1.31.4)'
 	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
 	@echo 'make sanitize       with ASan+UBSan: all but fault tests, with TSan: all but integration tests (sanitize-address, sanitize-thread; SUITES="unit tests/fault")'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
@@ -38,6 +40,7 @@ help:
 	@echo 'make screenshots    docs/images: the page as it looks, light and dark; needs Chromium'
 	@echo 'make docs           writes what is made from the source: reference pages, OpenAPI, man pages, Go types'
 	@echo 'make recording      docs/images/tour-*.svg: the first two tours of README in a terminal, light and dark'
+	@echo 'make upstream       api/upstream: the types of a Kubernetes version, from its Go modules (K8S=v1.36.3)'
 	@echo 'make format         clang-format on changed lines'
 	@echo 'make clean          removes the build folders'
 
@@ -107,6 +110,16 @@ check-cluster: peers
 	$(MAKE) --no-print-directory build
 	SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) tests/cluster
 
+check-conformance: peers
+	$(MAKE) --no-print-directory build
+	CONFORMANCE_STEP=1 tools/run-tests.py --build $(BUILD) tests/cluster/test_conformance.py
+
+# kube-apiserver of another version, from Go modules.
+check-kube: peers
+	$(MAKE) --no-print-directory build
+	KUBE_APISERVER=$$(tests/cluster/build-kube.sh $(K8S))/kube-apiserver tools/run-tests.py --build $(BUILD) \
+		$(addprefix tests/cluster/test_aggregated_,kubectl.py discovery.py watch.py)
+
 # As long as it takes; a minute of it is in check-cluster.
 oracle: peers
 	$(MAKE) --no-print-directory build
@@ -154,6 +167,11 @@ recording: build
 	tools/install-deps.sh build run test picture
 	ANNALS_BIN=$(abspath $(BUILD))/annals /usr/bin/python3 tests/integration/recording.py
 
+# Needs Go, which fetches the modules. What it writes is committed: builds need neither.
+upstream:
+	@test -n '$(K8S)' || { echo 'usage: make upstream K8S=v1.36.3' >&2; exit 1; }
+	tools/upstream.py $(K8S)
+
 format:
 	git clang-format --extensions c,h
 
@@ -177,4 +195,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-http2 check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench screenshots recording docs format clean
+.PHONY: help build run quick check check-http2 check-distros check-cluster check-conformance check-kube sanitize sanitized peers oracle fuzz mutate bench screenshots recording docs upstream format clean

@@ -85,7 +85,7 @@ void arena_done(struct arena *a)
 	*a = (struct arena){.ceiling = a->ceiling};
 }
 
-/* What an arena keeps between requests, unless it is big. */
+/* The block that an arena keeps between requests, unless the block is big. */
 static struct arena_block *arena_oldest(const struct arena *a)
 {
 	struct arena_block *block = a->blocks;
@@ -117,7 +117,8 @@ static _noreturn_ void die_overflow(void)
 	abort();
 }
 
-/* What does not fit goes to a new block. A big one gets a block of its own, behind the newest, whose rest stays in use. */
+/* Takes n bytes from a new block. A big request gets a block of its own, placed behind the newest,
+ * so the rest of the newest stays in use. */
 static char *arena_take_new_block(struct arena *a, size_t n)
 {
 	size_t usual = a->blocks ? MIN(a->blocks->size * 2, (size_t)BLOCK_MAX) : (size_t)BLOCK_MIN;
@@ -217,8 +218,8 @@ struct str arena_vprintf(struct arena *a, const char *format, va_list ap)
 	ASAN_POISON_MEMORY_REGION(first, room);
 	assert(n >= 0);
 
-	/* It begins where the formatting went, if it fits: text has no alignment, so nothing
-	 * lies between. */
+	/* If the text fits, it starts where it was formatted: text needs no alignment, so there is
+	 * no gap. */
 	char *text = arena_text(a, (size_t)n + 1);
 	if (text != first) {
 		vsnprintf(text, (size_t)n + 1, format, again);

@@ -1,9 +1,11 @@
 /* A bump allocator with one lifetime: request memory comes from here and goes all at once.
  *
- * Blocks are chained and never move. The ceiling bounds what one request can make us hold: beyond it memory is still handed out, so
- * that no single allocation has a failure path, but arena_is_full() turns true. Whoever allocates in a loop that a client's input
- * drives asks it there and gives up (json_parse does). Not thread-safe: one owner at a time. Under ASan the bytes between and
- * behind allocations are poisoned. */
+ * Blocks are chained and never move. The ceiling bounds what one request can make us hold: beyond
+ * it memory is still handed out, so that no single allocation has a failure path, but
+ * arena_is_full() turns true. Code that allocates in a loop driven by a client's input asks it
+ * there and gives up (json_parse does). Not thread-safe: one owner at a time. Under ASan the bytes
+ * between and behind allocations are poisoned.
+ */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

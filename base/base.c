@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is this large comes from the kernel and goes back when it is freed. */
+/* Allocations of at least this size come from the kernel, and go back to it when they are freed. */
 enum { MMAP_THRESHOLD = 256 << 10 };
 
 void mem_init(void)

@@ -1,8 +1,9 @@
-/* What every file here leans on: memory that cannot run out silently, cleanup attributes, small macros.
+/* The basis of every file: memory that cannot run out silently, cleanup attributes, small macros.
  *
- * Memory. mem_*() never return NULL: when the allocator fails the process says so and aborts. A server that keeps every promise
- * in etcd loses nothing by dying, and no error path has to be written (and left untested) for it. What a *client* can make
- * grow is bounded elsewhere: every buffer, arena, list and queue has a ceiling and reports reaching it.
+ * Memory. mem_*() never return NULL: when the allocator fails, the process says so and aborts. The
+ * server keeps every promise in etcd, so it loses nothing by dying. No error path has to be
+ * written, and left untested, for it. Everything that a *client* can make grow is bounded
+ * elsewhere: every buffer, arena, list and queue has a ceiling and reports reaching it.
  */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H

@@ -1,7 +1,9 @@
-/* The ceiling is a member rather than an argument: whoever makes a buffer knows whose bytes it
- * takes, and every append below is bounded without asking. The size that is allocated never
+/* Bytes that grow (struct buf, one owner) and bytes that are shared (struct bytes, many owners,
+ * never changed). A buffer's ceiling is a member rather than an argument. The maker of a buffer
+ * knows whose bytes it takes, and every append is bounded without asking. The allocated size never
  * exceeds the ceiling by more than the NUL. */
 #include "base/buf.h"
+#include "base/bytes.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -28,7 +30,8 @@ void buf_clear(struct buf *b)
 	b->is_over = false;
 }
 
-/* At least doubled, so that appending is linear in what is appended; never beyond what the ceiling and the NUL can use. */
+/* At least doubles the size, so that appending takes linear time; never beyond what the ceiling and
+ * the NUL can use. */
 static void buf_grow(struct buf *b, size_t need)
 {
 	size_t cap = MAX(b->cap, (size_t)BUF_FIRST);
@@ -149,4 +152,46 @@ char *buf_take(struct buf *b, size_t *ret_n)
 	}
 	buf_done(b);
 	return p;
+}
+
+/* ---- shared bytes ---- */
+
+/* Header and bytes are one allocation, since the cache holds one for each object. */
+
+struct bytes *bytes_new(size_t n)
+{
+	struct bytes *b = mem_alloc(sizeof(*b) + n + 1);
+	atomic_init(&b->refs, 1);
+	b->n = n;
+	b->p[n] = '\0';
+	return b;
+}
+
+struct bytes *bytes_dup(struct str s)
+{
+	struct bytes *b = bytes_new(s.n);
+	if (s.n) {
+		memcpy(b->p, s.p, s.n);
+	}
+	return b;
+}
+
+struct bytes *bytes_ref(struct bytes *b)
+{
+	if (b) {
+		/* Relaxed: the caller holds a reference already, so nothing can be freed
+		 * meanwhile. */
+		uint32_t before = atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+		assert(before > 0 && before < UINT32_MAX);
+	}
+	return b;
+}
+
+struct bytes *bytes_unref(struct bytes *b)
+{
+	/* The release makes every holder's reads happen before the acquire of the one that frees. */
+	if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1) {
+		mem_free(b);
+	}
+	return NULL;
 }

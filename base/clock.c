@@ -149,7 +149,7 @@ void time_format_rfc3339_micro(char out[TIME_RFC3339_MICRO_SIZE], int64_t wall_u
 	memcpy(at, "Z", 2);
 }
 
-/* What is left of a time's text. */
+/* The part of a time's text that has not been parsed yet. */
 struct time_text {
 	const char *p, *end;
 };
@@ -260,7 +260,7 @@ bool time_parse_rfc3339(struct str s, int64_t *ret_wall_us)
 	return true;
 }
 
-/* Up to `below` seconds a duration is told in `unit`s and, when there are any, the `rest_unit`s left over. */
+/* Up to `below` seconds a duration is written in `unit`s and, when there are any, the `rest_unit`s left over. */
 struct duration_form {
 	int64_t below;
 	int64_t unit;

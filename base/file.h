@@ -14,8 +14,9 @@ int file_read_path(const char *path, struct buf *out);
 /* Writes all of it. 0 or -errno. */
 int file_write(int fd, struct str text);
 
-/* What tells one version of a file from the next, through the symbolic links of a mounted secret too. Permissions count: a file that could not
- * be read may be readable now. Zero: there is none. */
+/* Distinguishes one version of a file from the next, also through the symbolic links of a mounted
+ * secret. Permissions count: a file that could not be read may be readable now. Zero: there is no
+ * file. */
 struct file_stamp {
 	dev_t device;
 	ino_t inode;

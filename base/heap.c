@@ -5,24 +5,24 @@ static bool is_before(const struct heap_node *a, const struct heap_node *b)
 	return a->due != b->due ? a->due < b->due : a->order < b->order;
 }
 
-static void put(struct heap *h, size_t place, struct heap_node *node)
+static void heap_put(struct heap *h, size_t place, struct heap_node *node)
 {
 	h->v[place - 1] = node;
 	node->place = place;
 }
 
-/* Nearer to the first, past whatever comes later. */
-static void rise(struct heap *h, struct heap_node *node)
+/* Moves a node towards the first place, past all that are due later. */
+static void heap_rise(struct heap *h, struct heap_node *node)
 {
 	size_t place = node->place;
 	while (place > 1 && is_before(node, h->v[place / 2 - 1])) {
-		put(h, place, h->v[place / 2 - 1]);
+		heap_put(h, place, h->v[place / 2 - 1]);
 		place /= 2;
 	}
-	put(h, place, node);
+	heap_put(h, place, node);
 }
 
-static void sink(struct heap *h, struct heap_node *node)
+static void heap_sink(struct heap *h, struct heap_node *node)
 {
 	size_t place = node->place;
 	for (size_t below = 2 * place; below <= h->n; below = 2 * place) {
@@ -32,10 +32,10 @@ static void sink(struct heap *h, struct heap_node *node)
 		if (!is_before(h->v[below - 1], node)) {
 			break;
 		}
-		put(h, place, h->v[below - 1]);
+		heap_put(h, place, h->v[below - 1]);
 		place = below;
 	}
-	put(h, place, node);
+	heap_put(h, place, node);
 }
 
 void heap_done(struct heap *h)
@@ -51,12 +51,12 @@ void heap_set(struct heap *h, struct heap_node *node, int64_t due)
 			h->cap = h->cap ? 2 * h->cap : 16;
 			h->v = mem_realloc_array(h->v, h->cap, sizeof(struct heap_node *));
 		}
-		put(h, ++h->n, node);
+		heap_put(h, ++h->n, node);
 	}
 	node->due = due;
 	node->order = h->n_set++;
-	rise(h, node);
-	sink(h, node);
+	heap_rise(h, node);
+	heap_sink(h, node);
 }
 
 void heap_remove(struct heap *h, struct heap_node *node)
@@ -68,8 +68,8 @@ void heap_remove(struct heap *h, struct heap_node *node)
 	struct heap_node *last = h->v[--h->n];
 	node->place = 0;
 	if (last != node) {
-		put(h, place, last);
-		rise(h, last);
-		sink(h, last);
+		heap_put(h, place, last);
+		heap_rise(h, last);
+		heap_sink(h, last);
 	}
 }

@@ -1,5 +1,6 @@
-/* What is due first: a binary heap of nodes that live in their owners' structs. Setting, moving and taking out cost O(log n), looking at the first
- * one nothing. Of equal ones the one that was set first comes first. Not thread-safe. */
+/* A binary heap, earliest due first, of nodes that live in their owners' structs. Setting, moving
+ * and removing a node cost O(log n), looking at the first costs O(1). Among nodes that are due at
+ * the same time, the one set first comes first. Not thread-safe. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 

@@ -107,5 +107,30 @@ bool json_escape_controls(struct buf *b, size_t from);
 bool json_compact(struct buf *b, struct str text);
 /* As json.Indent with no prefix: `{}` and `[]` stay closed, tokens stay as they are. The text must be valid JSON. */
 bool json_indent(struct buf *b, struct str text, unsigned spaces);
+/* Likewise in slices. Its maker fills in out, rest (the whole text) and spaces. */
+struct json_indenter {
+	struct buf *out;
+	struct str rest;
+	unsigned spaces;
+	/* private */
+	unsigned depth;
+	bool is_just_open; /* the container's first token, or its end, is still to come */
+};
+/* Goes on for about so many bytes of out. True: there is more to come. */
+bool json_indenter_step(struct json_indenter *in, size_t n_bytes);
+
+/* Where an object's members are, by name: private to the json_*.c files.
+ *
+ * Small objects have none: looking at 32 names in a row is as fast as hashing one. An index knows the last member of each name. It
+ * belongs to the object's arena, and is complete or dropped, never stale. */
+
+enum { JSON_INDEX_ABOVE = 32 }; /* members */
+
+/* Makes object->index, new. */
+void json_index_build(struct arena *a, struct json *object);
+/* Adds the member just appended to an existing index. */
+void json_index_add(struct arena *a, struct json *object);
+/* The last member of that name, or NULL. Works without an index, too, in linear time. */
+struct json_member *json_find(const struct json *object, struct str name);
 
 #endif

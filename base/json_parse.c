@@ -1,21 +1,24 @@
-/* One pass without recursion: depth costs heap within limits, never C stack. Go's encoding/json
- * is what clients know, so errors have its words and its byte, found in syntax_text().
+/* Parses JSON in one pass without recursion: depth costs heap within limits, never C stack. Clients
+ * know the errors of Go's encoding/json, so errors use its words and its byte offset; syntax_text()
+ * builds them.
  *
- * The hot path is strings, skipped eight bytes at a time (json_scan.h). Only those with escapes
- * are copied; all other text points into the request's body, which must live as long. */
+ * The hot path is strings, skipped eight bytes at a time (json_scan.h). Only strings with escapes
+ * are copied. All other text points into the request's body, which must live as long.
+ */
 #include "base/json.h"
 
-#include "base/json_index.h"
 #include "base/json_scan.h"
 
 #include <stdio.h>
 
-/* What ordinary objects need: these never touch the heap. Beyond, json_limits bound both. */
+/* Enough for ordinary objects, which then never touch the heap. json_limits bound both beyond
+ * that. */
 enum { OPEN_AT_ONCE = 32, MEMBERS_AT_ONCE = 128 };
 
-/* The values of all containers still open lie on one stack, innermost last; a container takes its own when it closes, as one array
- * of the right size. `open` says where each begins: the slot before is the container itself. Both stacks start here, on the C stack,
- * and go to the heap when they must. */
+/* The values of all open containers lie on one stack, innermost last. A closing container takes its
+ * own values from it, as one array of the right size. `open` holds where each container's values
+ * begin; the slot before that is the container itself. Both stacks start in this struct, on the C
+ * stack, and move to the heap when they outgrow it. */
 struct parser {
 	const char *p, *end, *start;
 	struct arena *arena;
@@ -483,7 +486,8 @@ static int begin_container(struct parser *x, bool *is_closed)
 	return 0;
 }
 
-/* One scalar, or the beginning of a container: then *is_whole says whether it ended at once. */
+/* Parses one scalar or the beginning of a container. *is_whole is false if a container stays
+ * open. */
 static int parse_value(struct parser *x, bool *is_whole)
 {
 	int r;

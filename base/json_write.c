@@ -55,7 +55,8 @@ static void copy_instead(struct copier *c, const char *p, size_t n, const char *
 	c->from = p + n;
 }
 
-/* One byte or sequence of a string that json_skip_unescaped() stopped at; returns what is behind it. */
+/* Writes the byte or sequence that json_skip_unescaped() stopped at; returns the place behind
+ * it. */
 static const char *encode_special(struct copier *c, const char *p, const char *end)
 {
 	if ((unsigned char)*p < 0x80) {
@@ -76,7 +77,7 @@ static const char *encode_special(struct copier *c, const char *p, const char *e
 
 bool json_encode_string(struct buf *b, struct str s)
 {
-	/* One allocation in the usual case: few strings grow by escaping. */
+	/* Few strings grow by escaping, so this is usually the only allocation. */
 	if (!buf_reserve(b, s.n + 2)) {
 		return false;
 	}
@@ -90,7 +91,7 @@ bool json_encode_string(struct buf *b, struct str s)
 	return buf_addc(b, '"');
 }
 
-/* How many bytes of p are such a character: 0 where it is none. */
+/* The number of bytes of the control character at p; 0 where there is none. */
 static size_t control_size(const char *p, const char *end)
 {
 	const unsigned char *c = (const unsigned char *)p;
@@ -106,7 +107,7 @@ static const char *find_control(const char *p, const char *end)
 	return p;
 }
 
-/* They can only stand within strings, and each is its own last byte. */
+/* The control characters can only stand within strings, and the last byte of each is its number. */
 bool json_escape_controls(struct buf *b, size_t from)
 {
 	struct str all = buf_str(b);
@@ -264,22 +265,19 @@ bool json_encode(struct buf *b, const struct json *j)
 }
 
 /* After Go's json.Indent. */
-struct indenter {
-	struct buf *out;
-	unsigned spaces, depth;
-	bool is_just_open; /* the container's first token, or its end, is still to come */
-};
-
-static void indent_line(struct indenter *in)
+static void indent_line(struct json_indenter *in)
 {
 	buf_addc(in->out, '\n');
-	/* Stops at the ceiling: deep nesting makes blanks the square of the input's size. */
-	for (size_t n = (size_t)in->spaces * in->depth; n > 0 && !in->out->is_over; n--) {
-		buf_addc(in->out, ' ');
+	/* Deep nesting makes blanks the square of the input's size: out's ceiling ends that. */
+	for (size_t n = (size_t)in->spaces * in->depth; n > 0 && !in->out->is_over;) {
+		static const char blanks[] = "                                ";
+		size_t part = MIN(n, sizeof(blanks) - 1);
+		buf_add(in->out, blanks, part);
+		n -= part;
 	}
 }
 
-static void indent_close(struct indenter *in, char bracket)
+static void indent_close(struct json_indenter *in, char bracket)
 {
 	if (!in->is_just_open) {
 		in->depth--;
@@ -299,7 +297,7 @@ static const char *skip_string(const char *p, const char *end)
 }
 
 /* The token at p, which is no closing bracket; returns what is behind it. */
-static const char *indent_token(struct indenter *in, const char *p, const char *end)
+static const char *indent_token(struct json_indenter *in, const char *p, const char *end)
 {
 	const char *next = *p == '"' ? skip_string(json_skip_ordinary(p + 1, end), end) : p + 1;
 	if (in->is_just_open) {
@@ -323,18 +321,28 @@ static const char *indent_token(struct indenter *in, const char *p, const char *
 	return next;
 }
 
-bool json_indent(struct buf *b, struct str text, unsigned spaces)
+bool json_indenter_step(struct json_indenter *in, size_t n_bytes)
 {
-	struct indenter in = {.out = b, .spaces = spaces};
-	const char *p = text.p, *end = str_end(text);
-	while (p < end && !b->is_over) {
+	struct buf *out = in->out;
+	const char *p = in->rest.p, *end = str_end(in->rest);
+	size_t from = out->n;
+	while (p < end && !out->is_over && out->n - from < n_bytes) {
 		if (json_is_blank(*p)) {
 			p++;
 		} else if (*p == '}' || *p == ']') {
-			indent_close(&in, *p++);
+			indent_close(in, *p++);
 		} else {
-			p = indent_token(&in, p, end);
+			p = indent_token(in, p, end);
 		}
+	}
+	in->rest = (struct str){p, p < end ? (size_t)(end - p) : 0};
+	return in->rest.n > 0 && !out->is_over;
+}
+
+bool json_indent(struct buf *b, struct str text, unsigned spaces)
+{
+	struct json_indenter in = {.out = b, .rest = text, .spaces = spaces};
+	while (json_indenter_step(&in, SIZE_MAX)) {
 	}
 	return !b->is_over;
 }

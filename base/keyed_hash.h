@@ -1,5 +1,5 @@
 /* HMAC-SHA-256 (RFC 2104) under a key that only this process has, for secrets that are kept or compared: an attacker who measures how far
- * a comparison came, or where something is kept, learns of digests that he can neither choose nor compute. */
+ * a comparison came, or where something is kept, learns digests that they can neither choose nor compute. */
 #ifndef BASE_KEYED_HASH_H
 #define BASE_KEYED_HASH_H
 
@@ -28,8 +28,8 @@ static inline void keyed_hash(const struct keyed_hash *h, struct str secret, uns
 	hmac_sha256_digest(&context, SHA256_SIZE, out);
 }
 
-/* Of several texts under a key of the caller's, each behind its length, so that no two lists of them run
- * together to the same bytes. */
+/* Hashes several texts under the caller's key. Each text follows its length, so that no two lists
+ * of texts run together to the same bytes. */
 static inline void keyed_hash_of_parts(struct str key, const struct str *parts, size_t n, unsigned char out[SHA256_SIZE])
 {
 	struct hmac_sha256_ctx context;
@@ -43,7 +43,8 @@ static inline void keyed_hash_of_parts(struct str key, const struct str *parts, 
 	hmac_sha256_digest(&context, SHA256_SIZE, out);
 }
 
-/* Tokens and proofs: who measures how long it takes learns how long a text is, and nothing of what is in it. */
+/* Compares tokens and proofs. The time it takes reveals how long a text is, and nothing of its
+ * contents. */
 static inline bool secret_equal(struct str a, struct str b)
 {
 	return a.n == b.n && memeql_sec(a.p, b.p, a.n);

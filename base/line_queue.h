@@ -6,7 +6,8 @@
 
 #include <pthread.h>
 
-/* Who appends adds to `queue`; the writer takes it as a whole and writes it without the lock. All members are private. */
+/* Appenders add to `queue`; the writer takes it as a whole and writes it without the lock. All
+ * members are private. */
 struct line_queue {
 	size_t max; /* bytes that may wait */
 	int64_t gather_ms;

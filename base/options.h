@@ -50,8 +50,8 @@ void option_strings_done(struct option_strings *s);
 
 /* ---- help ---- */
 
-/* One entry a flag under the headings of their groups, with the value its target has now as the default. Lines end before
- * column 100 where words allow it. */
+/* Prints one entry per flag under the headings of their groups. The default shown is the value that
+ * the flag's target has now. Lines end before column 100 where words allow it. */
 void options_print_help(const struct option *table, struct buf *out);
 /* A flag with its short form: what help, manuals and completion say of it. */
 struct option_entry {
@@ -59,11 +59,11 @@ struct option_entry {
 	const char *group;      /* its heading; NULL: none has come yet */
 	const char *short_name; /* or NULL */
 };
-/* The first, and each that follows the one in *e, which begins as {0}. False: there is no more. */
+/* Moves *e, which begins as {0}, to the first flag or the next one. Returns false at the end. */
 bool options_next(const struct option *table, struct option_entry *e);
 /* "-o, --output text|json", "-v, --v N". */
 void option_add_title(const struct option_entry *e, struct buf *out);
-/* What it is without the flag: "5m", "6443"; nothing where the default goes without saying. */
+/* The default without its flag: "5m", "6443"; nothing where the default goes without saying. */
 void option_add_default(const struct option *o, struct buf *out);
 /* A number as one writes it behind that flag: "6443", "5m". */
 void option_add_number(const struct option *o, int64_t n, struct buf *out);
@@ -72,7 +72,7 @@ void option_add_number(const struct option *o, int64_t n, struct buf *out);
 
 /* Go's time.ParseDuration, to milliseconds: "1m30s", "500ms", "1.5h", "0". */
 bool duration_parse_ms(struct str s, int64_t *ret_ms);
-/* What that reads, without zeros at the end: "1m30s", "5m", "0s". */
+/* Writes what duration_parse_ms() reads, without zeros at the end: "1m30s", "5m", "0s". */
 void duration_add_ms(struct buf *out, int64_t ms);
 
 #endif

@@ -17,7 +17,8 @@ static inline void sha256(struct str s, unsigned char out[SHA256_SIZE])
 	sha256_digest(&h, SHA256_SIZE, out);
 }
 
-/* Of several texts, each behind its length, so that no two lists of them run together to the same bytes. */
+/* Hashes several texts, each behind its length, so that no two lists of texts run together to the
+ * same bytes. */
 static inline void sha256_of_parts(const struct str *parts, size_t n, unsigned char out[SHA256_SIZE])
 {
 	struct sha256_ctx h;

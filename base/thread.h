@@ -1,5 +1,5 @@
-/* Threads without which a process cannot do its work. Whoever can do without one calls pthread_create() and says what is
- * missing; whoever can return an error does that. */
+/* Threads without which a process cannot do its work. Code that can do without one, or can return
+ * an error, calls pthread_create() instead. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 

@@ -1,8 +1,10 @@
 /* A small file (tokens, policy) that is read again when it changes.
  *
- * Whoever uses the contents polls first. At most once a second one of the callers looks at the file and, when it is another
- * one, reads and loads it there and then; everybody else goes on with what is in force. A file that cannot be read, and contents that do
- * not load, are reported once and change nothing; the file is not touched again before it is another one, or may be read by others. */
+ * A user of the contents polls first. At most once a second one of the callers looks at the file
+ * and, when it is another one, reads and loads it there and then; everybody else goes on with what
+ * is in force. A file that cannot be read, and contents that do not load, are reported once and
+ * change nothing; the file is not touched again before it is another one, or may be read by others.
+ */
 #ifndef BASE_WATCHED_FILE_H
 #define BASE_WATCHED_FILE_H
 
@@ -10,7 +12,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* For logs. problem NULL: new contents are in force; otherwise why they are not. From any thread; report may be NULL. */
+/* For logs. problem NULL: new contents are in force; otherwise why they are not. From any thread;
+ * report may be NULL. */
 struct reload_hook {
 	void (*report)(void *ctx, const char *path, const char *problem);
 	void *ctx;

@@ -1,8 +1,10 @@
-/* YAML 1.1 as sigs.k8s.io/yaml reads and writes it (surprises.md 17), on libyaml.
+/* YAML 1.1 as sigs.k8s.io/yaml reads and writes it, on libyaml.
  *
- * Reading: the first document only; keys become strings; `y`, `on`, `010` are what YAML 1.1 says; `<<` merges; of repeated keys
- * the last counts. Numbers keep their value at any size: where Go's float64 would lose something, the number stays as it was
- * written. Aliases are expanded, within the limits: a text of a few KiB cannot become gigabytes. */
+ * Only the first document is read. Keys become strings; `y`, `on`, `010` have their YAML 1.1
+ * meaning; `<<` merges; of repeated keys the last counts. Numbers keep their value at any size:
+ * where Go's float64 would lose something, the number stays as it was written. Aliases are
+ * expanded, within the limits: a text of a few KiB cannot become gigabytes.
+ */
 #ifndef BASE_YAML_H
 #define BASE_YAML_H
 
@@ -22,7 +24,20 @@ int yaml_to_json(struct buf *out, struct str yaml, struct yaml_limits limits, st
 
 /* Appends j as a YAML document, keys sorted as Go's yaml sorts them. False when out's ceiling was reached. */
 bool yaml_from_json(struct buf *out, const struct json *j);
-/* The same document for a terminal (visible.h): where it would have to be escaped, every string is ASCII. */
+
+/* Likewise in slices, for threads that have others to serve. The tree and out stay until the writer is freed. */
+struct yaml_writer;
+enum yaml_progress {
+	YAML_UNFINISHED,
+	YAML_WRITTEN,
+	YAML_FAILED, /* out's ceiling was reached */
+};
+struct yaml_writer *yaml_writer_new(struct buf *out, const struct json *j);
+struct yaml_writer *yaml_writer_free(struct yaml_writer *w);
+/* Goes on for about so many values. No step follows YAML_WRITTEN or YAML_FAILED. */
+enum yaml_progress yaml_writer_step(struct yaml_writer *w, size_t n_values);
+
+/* The same document for a terminal (visible.h): a string with something to be escaped is between double quotes, and emoji stay. */
 bool yaml_from_json_visible(struct buf *out, const struct json *j);
 
 #endif

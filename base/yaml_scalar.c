@@ -1,6 +1,6 @@
-/* What `y`, `010`, `1_000` and `2006-01-02` are is decided here, after resolve.go of go-yaml v2
- * and Go's strconv. A manifest would otherwise mean something else here than at kube-apiserver.
- * Numbers keep an exact lexeme beside the double, for immutable data. */
+/* Decides what `y`, `010`, `1_000` and `2006-01-02` mean, after resolve.go of go-yaml v2 and Go's
+ * strconv. Otherwise a manifest would have another meaning here than at kube-apiserver. Numbers
+ * keep an exact lexeme beside the double, for immutable data. */
 #include "base/yaml_scalar.h"
 
 #include "base/buf.h"
@@ -241,7 +241,7 @@ static struct str without_underscores(struct str s, struct arena *a)
 
 /* ---- timestamps ---- */
 
-/* One or two digits (min..max of them) with a value in [low, high]. */
+/* Cuts a number of min to max digits off *s. Its value must lie in [low, high]. */
 static bool cut_number(struct str *s, size_t min, size_t max, unsigned low, unsigned high)
 {
 	unsigned value = 0;

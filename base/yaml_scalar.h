@@ -1,4 +1,5 @@
-/* What a plain YAML 1.1 scalar means, by the rules of go.yaml.in/yaml/v2. For base/yaml*.c only. */
+/* The meaning of a plain YAML 1.1 scalar, by the rules of go.yaml.in/yaml/v2. For base/yaml*.c
+ * only. */
 #ifndef BASE_YAML_SCALAR_H
 #define BASE_YAML_SCALAR_H
 

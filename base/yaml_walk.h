@@ -1,6 +1,8 @@
-/* Which value each line of a YAML text is about. The text is what yaml_from_json() has written: one document, without aliases.
+/* Finds the value that each line of a YAML text is about. The text must come from yaml_from_json():
+ * one document, without aliases.
  *
- * Memory is that of the path: a text may have any length. */
+ * The walk keeps only the current path in memory, so a text may have any length.
+ */
 #ifndef BASE_YAML_WALK_H
 #define BASE_YAML_WALK_H
 

@@ -1,4 +1,4 @@
-/* The subcommands of `annals`, and what machines can be told of them. */
+/* The subcommands of `annals`, and their description for machines. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 

@@ -1,4 +1,4 @@
-/* Completion of command lines by shells: `annals completion SHELL` prints what the shell is told once, which asks `annals __complete`
+/* Completion of command lines by shells: `annals completion SHELL` prints the shell's set-up, which asks `annals __complete`
  * at each key. */
 #ifndef CLI_COMPLETE_H
 #define CLI_COMPLETE_H
@@ -14,8 +14,9 @@ struct embedded_text {
 };
 extern const struct embedded_text completion_scripts[]; /* ends with no name */
 
-/* How a command line may go on: argv[1] and what follows are its words behind the program's name, the last one unfinished. Prints a line for each
- * possibility, perhaps with a tab and what it means; then ":" and cobra's directive (cli/kubectl/kubectl_complete.c). */
+/* Completes a command line: argv[1] and the following are its words behind the program's name, and the last one is
+ * unfinished. Prints a line for each possibility, perhaps with a tab and its meaning; then ":" and cobra's directive
+ * (cli/kubectl/kubectl_complete.c). */
 int complete_words(int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
-/* One program for all parts, so that they are always of one version. mem_init() comes first,
- * before any thread has made an arena of malloc's. */
+/* One program contains all parts, so they always have the same version. mem_init() comes first,
+ * before any thread has created an arena of malloc's. */
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/complete.h"
@@ -67,7 +67,8 @@ static bool is_help(const char *name)
 	return strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
 }
 
-/* kubectl finds plugins, and what completes their command lines, by their names: both are this program under another one. */
+/* kubectl finds a plugin, and the program that completes its command lines, by their names. Both are this program under
+ * another name. */
 static const struct command *find_plugin(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -77,15 +78,14 @@ static const struct command *find_plugin(const char *path)
 	return strcmp(name, "kubectl_complete-annals") == 0 ? &command_kubectl_complete : NULL;
 }
 
-/* Shells ask under both names. */
 static int complete(const struct command *plugin, int argc, char **argv)
 {
 	return plugin ? command_kubectl_complete.run(&command_kubectl_complete, argc - 1, argv + 1)
 		      : complete_words(argc - 1, argv + 1);
 }
 
-/* Where one of the standard files is closed, the next file to be opened would get its number, and what is printed would go there:
- * to an etcd, or to a client. */
+/* If a standard file is closed, the next file to be opened gets its number. Then printed text would go to an etcd or to a
+ * client. */
 static void open_standard_files(void)
 {
 	int fd;

@@ -1,6 +1,7 @@
-/* Both forms of discovery are read, since servers before Kubernetes 1.30, and small ones, lack
- * v2 of the aggregated one. A version that cannot be asked is a failure by itself, as in
- * client-go: the garbage collector must tell "not served" from "not known". */
+/* This file reads discovery in the aggregated form and group by group: servers before Kubernetes
+ * 1.30, and small ones, lack v2 of the aggregated form. A version that cannot be read is
+ * recorded as a failure, as in client-go: the garbage collector must distinguish "not served"
+ * from "not known". */
 #include "client/api_resources.h"
 
 #include "api/model/members.h"
@@ -73,7 +74,7 @@ static struct api_resource *find_preferred(struct discovery *d, struct str group
 	return NULL;
 }
 
-/* All of a group come one after the other. */
+/* Adds a resource to d. The caller adds all resources of a group one after the other. */
 static void add_resource(struct discovery *d, struct api_resource r, bool is_preferred_version)
 {
 	struct api_resource *preferred = find_preferred(d, r.resource.group, r.resource.plural);
@@ -108,7 +109,8 @@ static void read_version(struct discovery *d, struct str group, const struct jso
 {
 	struct str version = member_text(v, "version");
 	const struct json *resources = json_gets(v, "resources");
-	/* The aggregator's word for a server that did not answer: what it lists may be gone. */
+	/* The aggregator marks a server that did not answer as "Stale": the resources it lists
+	 * may be gone. */
 	if (str_is(member_text(v, "freshness"), "Stale")) {
 		add_failure(d, group, version,
 			arena_printf(&d->arena, "stale GroupVersion discovery: " STR_FMT "%s" STR_FMT, STR_ARG(group),
@@ -170,7 +172,8 @@ static int get(struct client *c, const char *path, struct answer *ret)
 	return rest_do(c, &(struct rest_call){.method = "GET", .path = path, .accept = ACCEPT_AGGREGATED}, ret);
 }
 
-/* A version that says no is a failure of its own; only a stopped client ends everything. */
+/* Fetches one group version. A server's refusal is recorded in d; only a stopped client ends the
+ * whole discovery. */
 static int fetch_version(struct client *c, struct discovery *d, struct str group, struct str version, bool is_preferred)
 {
 	struct answer a;
@@ -179,7 +182,11 @@ static int fetch_version(struct client *c, struct discovery *d, struct str group
 	buf_printf(&path, "%s" STR_FMT "/" STR_FMT, group.n ? "/apis/" : "/api", STR_ARG(group), STR_ARG(version));
 	answer_init(&a);
 	int r = path.is_over ? REST_TOO_BIG : get(c, path.p, &a);
-	if (!r) {
+	/* The member decides, not the kind: servers that are written by hand may leave out the
+	 * kind. */
+	if (!r && !json_gets(a.body, "resources")) {
+		add_failure(d, group, version, STR("the answer is not a list of resources"));
+	} else if (!r) {
 		read_resources(d, group, version, a.body, is_preferred);
 	} else if (r != REST_STOPPED) {
 		add_failure(d, group, version, a.message);
@@ -244,9 +251,15 @@ static int fetch_root(struct client *c, struct discovery *d, const char *path,
 	if (r) {
 		return r;
 	}
-	if (str_is(member_text(a->body, "kind"), "APIGroupDiscoveryList")) {
+	struct str kind = member_text(a->body, "kind");
+	if (str_is(kind, "APIGroupDiscoveryList")) {
 		read_aggregated(d, a->body);
 		return 0;
+	}
+	/* Without this check, any other document would seem to say that nothing is served. */
+	if (!str_is(kind, "APIVersions") && !str_is(kind, "APIGroupList")) {
+		a->message = STR("the answer is not a discovery document");
+		return REST_GARBLED;
 	}
 	return in_pieces(c, d, a->body);
 }
@@ -255,8 +268,11 @@ int discovery_fetch(struct client *c, struct discovery *d, struct answer *ret_an
 {
 	discovery_done(d);
 	int r = fetch_root(c, d, "/api", fetch_core, ret_answer);
+	/* A 404 comes from a server that has groups alone, or from a proxy that answers 404 for
+	 * all paths. The failure keeps callers from concluding that Pods are no longer served. */
 	if (r == REST_STATUS && ret_answer->code == 404) {
-		r = 0; /* a server of groups alone */
+		add_failure(d, (struct str){"", 0}, STR("v1"), ret_answer->message);
+		r = 0;
 	}
 	r = r ? r : fetch_root(c, d, "/apis", fetch_groups, ret_answer);
 	if (r) {

@@ -1,4 +1,4 @@
-/* What the server serves: all groups, versions and resources with their verbs. */
+/* Discovery: all groups, versions and resources that a server serves, with their verbs. */
 #ifndef CLIENT_API_RESOURCES_H
 #define CLIENT_API_RESOURCES_H
 
@@ -24,7 +24,8 @@ struct api_resource {
 	unsigned verbs;    /* api_verb */
 };
 
-/* A group's version that could not be asked: what it serves is not known, which is not the same as nothing. */
+/* A group's version that could not be read. Its resources are unknown, which does not mean that
+ * it has none. */
 struct discovery_failure {
 	struct str group, version, message;
 };
@@ -39,14 +40,17 @@ struct discovery {
 
 void discovery_init(struct discovery *d);
 void discovery_done(struct discovery *d);
-/* Asks anew, in the aggregated form (two requests) or, of servers without it, group by group. d is emptied first. 0, also with
- * failures; or a rest_error with why in ret_answer, and nothing in d. */
+/* Empties d and asks the server, in the aggregated form (two requests) or, where that is
+ * missing, group by group. Returns 0, also when d has failures. Otherwise returns a rest_error
+ * with the reason in ret_answer, and d stays empty. */
 int discovery_fetch(struct client *c, struct discovery *d, struct answer *ret_answer);
 
-/* Of a kind as objects and owner references name it: apiVersion "apps/v1", kind. NULL: not served. */
+/* Finds a resource by the apiVersion ("apps/v1") and kind that objects and owner references
+ * have. Returns NULL when it is not served. */
 const struct api_resource *discovery_find_kind(const struct discovery *d, struct str api_version, struct str kind);
 const struct api_resource *discovery_find_resource(const struct discovery *d, const struct resource *r);
-/* May the answer to discovery_find_*() be wrong, because this group's version could not be asked? */
+/* Returns true when discovery_find_*() may be wrong because this group's version could not be
+ * read. */
 bool discovery_has_failed(const struct discovery *d, struct str group, struct str version);
 
 #endif

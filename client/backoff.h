@@ -1,4 +1,5 @@
-/* Longer and longer pauses between tries, spread by chance so that those who failed together do not come back together. */
+/* Pauses between tries that grow. Each gets a random part, so clients that failed together do
+ * not come back together. */
 #ifndef CLIENT_BACKOFF_H
 #define CLIENT_BACKOFF_H
 
@@ -16,7 +17,8 @@ static inline void backoff_reset(struct backoff *b)
 {
 	b->next_ms = b->first_ms;
 }
-/* For this pause: first_ms, doubled each time, last_ms at most, and up to the same again by chance. */
+/* Returns the next pause: first_ms, doubled each time up to last_ms, plus a random part of up to
+ * the same length. */
 int64_t backoff_next(struct backoff *b);
 int64_t random_below(int64_t n); /* 0 <= r < n; not for secrets */
 

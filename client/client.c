@@ -1,25 +1,33 @@
-/* One thread and libcurl's multi interface, since a controller has dozens of watches that are
- * idle nearly always. All that callbacks touch belongs to this thread and needs no lock.
+/* The client runs libcurl's multi interface on one thread, since a controller has dozens of watches
+ * that are nearly always idle. Its watches share a connection over HTTP/2. Everything that
+ * callbacks touch belongs to this thread and needs no lock.
  *
- * `lock` guards only what others hand over: new exchanges, tasks, cancellations. It is the only
- * lock here, and no callback is ever called under it, so callers may hold locks of their own. */
+ * `lock` guards only what other threads hand over: new exchanges, tasks, cancellations. It is
+ * the only lock here, and no callback runs under it, so callers may hold locks of their own. */
 #include "client/client.h"
-
 #include "base/clock.h"
 #include "client/peer.h"
-#include "client/timers.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum {
 	CONNECT_MS = 10 * 1000,
-	KEEPALIVE_S = 20, /* of a connection nothing comes from: a watch whose server is gone is noticed within minutes */
-	/* A ceiling for libcurl's int; whoever has something to do wakes the thread. */
+	KEEPALIVE_S = 20, /* of a silent connection, so that watches notice within a minute that the server's machine is gone */
+	/* The kernel would resend to a dead machine for 15 minutes, and all requests would wait
+	 * with their one connection. client-go gives up after 45 s. */
+	UNANSWERED_MS = 40 * 1000,
+	SOCKETS_MAX = 64, /* connections whose silence is noticed: far more than a server that speaks HTTP/2 needs */
+	/* The longest poll, which fits libcurl's int. A thread that hands something over wakes
+	 * the client's thread. */
 	POLL_MAX_MS = 60 * 60 * 1000,
 };
 
@@ -29,15 +37,63 @@ struct client {
 	CURLM *multi;
 	pthread_t thread;
 	_Atomic bool is_stopping;
-	struct list running;         /* the thread's own */
-	struct heap timers;          /* likewise */
+	struct list running; /* used by the client's thread alone, like all fields above the lock */
+	struct heap timers;
+	int sockets[SOCKETS_MAX]; /* open to the client's own server */
+	size_t n_sockets;
 	pthread_mutex_t lock;        /* guards what follows, and is_cancelled and is_resumed of exchanges */
 	struct list starting, tasks;
-	/* has_cancelled and has_resumed spare a look at all exchanges in each round. is_over: the
-	 * thread takes nothing more, so whoever comes now must be told at once. */
+	/* has_cancelled and has_resumed save a look at all exchanges in each round. is_over says
+	 * that the thread takes nothing more, so a new request fails at once. */
 	bool has_cancelled, has_resumed, is_over;
 	pthread_cond_t stopped;
 };
+
+/* ---- timers ---- */
+
+void client_timer_init(struct client_timer *t, void (*run)(struct client_timer *t))
+{
+	*t = (struct client_timer){.run = run};
+}
+
+void client_timer_clear(struct client_timer *t)
+{
+	if (t->timers) {
+		heap_remove(t->timers, &t->node);
+	}
+}
+
+static void timers_set(struct heap *timers, struct client_timer *t, int64_t delay_ms)
+{
+	t->timers = timers;
+	heap_set(timers, &t->node, clock_mono_ms() + delay_ms);
+}
+
+static void timers_run(struct heap *timers)
+{
+	int64_t now = clock_mono_ms();
+	for (struct heap_node *first; (first = heap_first(timers)) && first->due <= now;) {
+		struct client_timer *t = container_of(first, struct client_timer, node);
+		heap_remove(timers, first);
+		t->run(t);
+	}
+}
+
+static void timers_drop(struct heap *timers)
+{
+	for (struct heap_node *first; (first = heap_first(timers));) {
+		heap_remove(timers, first);
+	}
+	heap_done(timers);
+}
+
+static int timers_left_ms(const struct heap *timers, int max_ms)
+{
+	const struct heap_node *first = heap_first(timers);
+	int64_t left = first ? first->due - clock_mono_ms() : max_ms;
+
+	return (int)MIN(MAX(left, 0), (int64_t)max_ms);
+}
 
 /* ---- libcurl ---- */
 
@@ -68,7 +124,7 @@ static struct {
 #undef X
 } curl;
 
-/* An executable that needs the C library alone, as tarballs have it, has libcurl within. */
+/* The executable in tarballs needs only the C library: libcurl is linked into it. */
 #ifdef LIBRARIES_ARE_STATIC
 
 static int curl_result = -ENOENT;
@@ -83,7 +139,7 @@ static void load_curl(void)
 
 #else
 
-/* The GnuTLS flavour first: GnuTLS is in the process already. */
+/* GnuTLS is in the process already, so its flavour of libcurl comes first. */
 static const char *const flavours[] = {"libcurl-gnutls.so.4", "libcurl.so.4", "libcurl-nss.so.4"};
 
 static int look_up(void *library, const char *name, void *ret_pointer)
@@ -137,10 +193,10 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	struct exchange *x = ctx;
 	struct str line = {p, size * n}, name, value;
 	if (str_starts(line, STR("HTTP/"))) {
-		x->retry_after_s = -1; /* the last head counts: before it there may have been a 100 */
+		x->retry_after_s = -1; /* the last response head counts: a 100 may precede it */
 		x->answer_type[0] = x->answer_date[0] = '\0';
 	} else if (str_trim(line).n == 0) {
-		read_code(x); /* of a watch, long before anything else comes */
+		read_code(x); /* a watch may send nothing else for a long time */
 		if (x->on_head && x->code >= 200) {
 			x->on_head(x);
 		}
@@ -192,12 +248,12 @@ static void add_impersonation(const struct client_config *config, struct exchang
 
 static void set_headers(struct client *c, struct exchange *x)
 {
-	/* A webhook's server must never see the token that the cluster gave to us. */
+	/* A webhook's server must never see the client's bearer token. */
 	struct str bearer = x->peer ? (struct str){0} : credentials_token(&c->credentials);
 	add_header(x, "Accept", x->accept ? x->accept : "application/json");
 	if (x->body.n) {
 		add_header(x, "Content-Type", x->content_type ? x->content_type : "application/json");
-		/* Otherwise libcurl announces larger bodies with "Expect: 100-continue", and
+		/* Without this, libcurl announces larger bodies with "Expect: 100-continue" and
 		 * waits for the answer. */
 		x->headers = curl.slist_append(x->headers, "Expect:");
 	}
@@ -215,7 +271,8 @@ static void set_trust(CURL *easy, const struct pem *ca)
 {
 	if (pem_is_there(ca)) {
 		curl.easy_setopt(easy, CURLOPT_CAINFO, ca->path);
-		curl.easy_setopt(easy, CURLOPT_CAPATH, NULL); /* the system's would be trusted besides */
+		/* otherwise libcurl would also trust the system's authorities */
+		curl.easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 }
 
@@ -253,7 +310,7 @@ static void set_request(struct client *c, struct exchange *x)
 	curl.easy_setopt(x->easy, CURLOPT_URL, url);
 	curl.easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, x->method);
 	curl.easy_setopt(x->easy, CURLOPT_USERAGENT, c->config.user_agent);
-	/* Otherwise libcurl takes "." and ".." out of paths. */
+	/* Without this, libcurl removes "." and ".." from paths. */
 	curl.easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
 	if (x->body.n) {
 		curl.easy_setopt(x->easy, CURLOPT_POSTFIELDS, x->body.p);
@@ -262,7 +319,8 @@ static void set_request(struct client *c, struct exchange *x)
 	set_headers(c, x);
 }
 
-/* The environment's proxies are libcurl's business, but for what is on this machine: as net/http has it. */
+/* libcurl reads the environment's proxy settings. As in net/http, servers on this machine are
+ * reached without a proxy. */
 static bool is_loopback(const char *server)
 {
 	static const char *const hosts[] = {"://127.", "://localhost", "://[::1]"};
@@ -274,15 +332,81 @@ static bool is_loopback(const char *server)
 	return false;
 }
 
+/* HTTP/2 is negotiated in the TLS handshake. Without TLS, libcurl would wait for a whole answer
+ * to learn the version. */
+static void set_version(const struct client *c, const struct exchange *x)
+{
+	bool is_shared = !x->peer && !x->is_alone && str_starts(str_of(c->config.server), STR("https:"));
+	/* A libcurl without HTTP/2 refuses this and stays with HTTP/1.1. */
+	curl.easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)(is_shared ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+	/* A request that comes while the first connection is being set up waits for it, and does
+	 * not open another. */
+	curl.easy_setopt(x->easy, CURLOPT_PIPEWAIT, is_shared ? 1L : 0L);
+}
+
+/* ---- sockets ---- */
+
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose _unused_)
+{
+	struct client *c = ctx;
+	const unsigned unanswered_ms = UNANSWERED_MS;
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
+	if (c->n_sockets < SOCKETS_MAX) {
+		c->sockets[c->n_sockets++] = fd;
+	}
+	return CURL_SOCKOPT_OK;
+}
+
+static int on_socket_close(void *ctx, curl_socket_t fd)
+{
+	struct client *c = ctx;
+	for (size_t i = 0; i < c->n_sockets; i++) {
+		if (c->sockets[i] == fd) {
+			c->sockets[i] = c->sockets[--c->n_sockets];
+			break;
+		}
+	}
+	return close(fd);
+}
+
+static void set_socket(struct client *c, struct exchange *x)
+{
+	if (!x->peer) {
+		curl.easy_setopt(x->easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+		curl.easy_setopt(x->easy, CURLOPT_SOCKOPTDATA, c);
+		curl.easy_setopt(x->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
+		curl.easy_setopt(x->easy, CURLOPT_CLOSESOCKETDATA, c);
+	}
+}
+
+/* Cuts silent connections after a request has timed out. If the server or a proxy has forgotten
+ * the connection, the next request over HTTP/2 would meet the same silence. A connection is cut
+ * when it has sent something since the request began, and received nothing since. Its watches
+ * resume on a new connection. */
+static void cut_silent_sockets(struct client *c, int64_t began_ms)
+{
+	int64_t age_ms = clock_mono_ms() - began_ms;
+	for (size_t i = 0; i < c->n_sockets; i++) {
+		struct tcp_info info;
+		socklen_t n = sizeof(info);
+		if (getsockopt(c->sockets[i], IPPROTO_TCP, TCP_INFO, &info, &n) == 0 && info.tcpi_last_data_recv >= age_ms &&
+			info.tcpi_last_data_sent <= age_ms) {
+			shutdown(c->sockets[i], SHUT_RDWR);
+		}
+	}
+}
+
 static void set_transport(struct client *c, struct exchange *x)
 {
 	if (is_loopback(base_of(c, x))) {
 		curl.easy_setopt(x->easy, CURLOPT_PROXY, "");
 	}
-	/* The address comes from a file: it must not name a local file or another protocol. */
+	/* The address comes from a file, so it must not name a local file or another protocol. */
 	curl.easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl.easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	/* Otherwise look-ups of names may use SIGALRM, in a process with many threads. */
+	set_version(c, x);
+	set_socket(c, x);
+	/* Without this, libcurl may use SIGALRM for look-ups of names, in a process with many
+	 * threads. */
 	curl.easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl.easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)x->timeout_ms);
@@ -301,19 +425,20 @@ static void set_answer(struct exchange *x)
 	curl.easy_setopt(x->easy, CURLOPT_PRIVATE, x);
 }
 
-static void begin(struct client *c, struct exchange *x)
+static void client_begin(struct client *c, struct exchange *x)
 {
 	x->easy = curl.easy_init();
 	set_request(c, x);
 	set_transport(c, x);
 	set_tls(c, x);
 	set_answer(x);
+	x->began_ms = clock_mono_ms();
 	list_append(&c->running, &x->link);
 	curl.multi_add_handle(c->multi, x->easy);
 }
 
-/* It may be gone afterwards. */
-static void end(struct exchange *x, enum exchange_result result)
+/* Ends an exchange. on_done() may free it. */
+static void exchange_end(struct exchange *x, enum exchange_result result)
 {
 	x->result = result;
 	x->on_done(x);
@@ -327,7 +452,7 @@ static void end_running(struct client *c, struct exchange *x, enum exchange_resu
 	curl.easy_cleanup(x->easy);
 	curl.slist_free_all(x->headers);
 	x->easy = x->headers = NULL;
-	end(x, result);
+	exchange_end(x, result);
 }
 
 static enum exchange_result result_of(const struct exchange *x, CURLcode code)
@@ -344,7 +469,8 @@ static enum exchange_result result_of(const struct exchange *x, CURLcode code)
 
 static bool has_broken(CURLcode code)
 {
-	return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING || code == CURLE_PARTIAL_FILE;
+	return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
+		code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM;
 }
 
 static void end_finished(struct client *c)
@@ -359,6 +485,9 @@ static void end_finished(struct client *c)
 				snprintf(x->problem, sizeof(x->problem), "%s", curl.easy_strerror(code));
 			}
 			x->is_broken = has_broken(code);
+			if (code == CURLE_OPERATION_TIMEDOUT && !x->peer) {
+				cut_silent_sockets(c, x->began_ms);
+			}
 			end_running(c, x, result_of(x, code));
 		}
 	}
@@ -401,9 +530,9 @@ static void begin_all(struct client *c)
 	while ((link = take_first(c, &c->starting))) {
 		struct exchange *x = list_entry(link, struct exchange, link);
 		if (atomic_load(&c->is_stopping)) {
-			end(x, EXCHANGE_STOPPED);
+			exchange_end(x, EXCHANGE_STOPPED);
 		} else {
-			begin(c, x);
+			client_begin(c, x);
 		}
 	}
 }
@@ -446,8 +575,9 @@ static struct exchange *take_resumed(struct client *c)
 	return found;
 }
 
-/* Here and not at once: on_bytes may still be about to say that it pauses. libcurl hands over what
- * it has kept within the call, and where that is refused, leaves it to us to end the exchange. */
+/* Resumes paused exchanges. This cannot happen inside exchange_resume(), because on_bytes may
+ * still be about to pause. libcurl hands over the bytes it has kept during the call. If the
+ * callback refuses them, the caller must end the exchange. */
 static void go_on_resumed(struct client *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -462,7 +592,7 @@ static void go_on_resumed(struct client *c)
 	}
 }
 
-/* True when nobody can want anything any more. */
+/* Returns true when no exchange or task waits to begin. From then on none is accepted. */
 static bool is_over(struct client *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -471,7 +601,7 @@ static bool is_over(struct client *c)
 	return answer;
 }
 
-/* In rounds: what ends calls on_done, which may start another exchange or leave a task. */
+/* Ends everything in rounds: an on_done() callback may start another exchange or post a task. */
 static void wind_up(struct client *c)
 {
 	do {
@@ -491,8 +621,8 @@ static void *drive(void *ctx)
 	while (!atomic_load(&c->is_stopping)) {
 		run_tasks(c);
 		timers_run(&c->timers);
-		/* In this order: an exchange that was cancelled before it began is found among
-		 * the running ones. */
+		/* The order matters: an exchange that was cancelled before it began is found
+		 * among the running ones. */
 		begin_all(c);
 		end_cancelled(c);
 		go_on_resumed(c);
@@ -511,8 +641,9 @@ static void wake(struct client *c)
 	curl.multi_wakeup(c->multi);
 }
 
-/* Puts a link where the thread finds it. */
-static bool leave(struct client *c, struct list *head, struct list *link)
+/* Appends a link to a list that the client's thread reads. Returns false when the thread has
+ * ended. */
+static bool client_leave(struct client *c, struct list *head, struct list *link)
 {
 	pthread_mutex_lock(&c->lock);
 	bool is_taken = !c->is_over;
@@ -531,8 +662,8 @@ void exchange_start(struct client *c, struct exchange *x)
 	x->answer_type[0] = x->answer_date[0] = x->problem[0] = '\0';
 	x->result = EXCHANGE_OK;
 	x->is_cancelled = x->is_resumed = x->is_pausing = x->is_broken = false;
-	if (!leave(c, &c->starting, &x->link)) {
-		end(x, EXCHANGE_STOPPED);
+	if (!client_leave(c, &c->starting, &x->link)) {
+		exchange_end(x, EXCHANGE_STOPPED);
 	}
 }
 
@@ -568,7 +699,7 @@ void client_timer_set(struct client *c, struct client_timer *t, int64_t delay_ms
 
 bool client_post(struct client *c, struct client_task *t)
 {
-	return leave(c, &c->tasks, &t->link);
+	return client_leave(c, &c->tasks, &t->link);
 }
 
 static int open_parts(struct client *c, struct buf *err)
@@ -583,8 +714,10 @@ static int open_parts(struct client *c, struct buf *err)
 	if (r) {
 		buf_printf(err, "cannot start a thread: %s", strerror(-r));
 		curl.multi_cleanup(take_ptr(c->multi));
+		return r;
 	}
-	return r;
+	pthread_setname_np(c->thread, "client");
+	return 0;
 }
 
 static void init_lock(struct client *c)
@@ -657,6 +790,31 @@ struct client *client_free(struct client *c)
 		pthread_mutex_destroy(&c->lock);
 		client_config_done(&c->config);
 		mem_free(c);
+	}
+	return NULL;
+}
+
+/* ---- peers ---- */
+
+/* Creates a peer. Its CA is opened once, because webhooks are asked with every write. */
+int peer_new(struct peer **ret, struct str base, const char *ca, struct buf *err)
+{
+	_cleanup_(peer_freep) struct peer *p = mem_new(struct peer);
+	p->base = mem_strndup(base.p, base.n);
+	int r = pem_open(&p->ca, ca, err);
+	if (r) {
+		return r;
+	}
+	*ret = take_ptr(p);
+	return 0;
+}
+
+struct peer *peer_free(struct peer *p)
+{
+	if (p) {
+		pem_close(&p->ca);
+		mem_free(p->base);
+		mem_free(p);
 	}
 	return NULL;
 }

@@ -1,4 +1,4 @@
-/* Items by namespace and name while a list comes in. */
+/* Collects the items of a list, by namespace and name, while the list arrives. */
 #ifndef CLIENT_GATHERING_H
 #define CLIENT_GATHERING_H
 
@@ -14,9 +14,10 @@ struct gathering {
 void gathering_init(struct gathering *g, size_t max);
 void gathering_done(struct gathering *g);
 void gathering_clear(struct gathering *g);
-/* Takes the reference. False when there are too many. */
+/* Takes over the reference. Returns false when there are too many items. */
 bool gathering_add(struct gathering *g, struct item *item);
 void gathering_remove(struct gathering *g, const struct item *item);
-void gathering_forget(struct gathering *g); /* empty; the references are somebody else's now */
+/* forgets all items without dropping their references, which the caller now owns */
+void gathering_forget(struct gathering *g);
 
 #endif

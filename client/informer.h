@@ -1,9 +1,9 @@
-/* List and watch of one resource, kept up: a store that follows the server, and handlers that hear of each change.
+/* List and watch of one resource: a store that follows the server, and handlers for each change.
  *
  *  - It starts with a watch-list (sendInitialEvents), one consistent stream without pages; where the server has none, with a
  *    consistent LIST in pages. Then it watches from the version that ended it.
  *  - A watch that ends or breaks resumes from the last version seen, bookmarks included; nothing is listed again for that.
- *  - 410 means list again. What came and went meanwhile is told as additions, updates and deletions by comparing.
+ *  - 410 means list again. Comparing yields additions, updates and deletions for the time between.
  *  - It never goes back in time: an event or a list older than what was seen is not taken; a relist asks for NotOlderThan. Only a server
  *    that says its present is older (ResourceVersionTooLarge, a restored backup) makes it start over.
  *  - Trouble is met by exponential back-off with jitter, 0.8 s to 30 s, and by Retry-After; the store stays as it is meanwhile.
@@ -27,10 +27,10 @@ struct informer_handlers {
 	void (*on_update)(void *ctx, struct item *old, struct item *item);
 	/* The last state: of the deletion's event, or, is_guess, what was known when a relist did not find it. */
 	void (*on_delete)(void *ctx, struct item *item, bool is_guess);
-	/* Once: all that was there has been told of. */
+	/* Called once, when all objects that were there have been reported. */
 	void (*on_synced)(void *ctx);
 	/* What went wrong, a sentence; it goes on by itself. Not for what happens every few minutes. Once, until it goes well
-	 * again, which is told as well: is_over. */
+	 * again, which is reported as well: is_over. */
 	void (*on_problem)(void *ctx, bool is_over, struct str text);
 }; /* any may be NULL */
 
@@ -47,7 +47,8 @@ struct informer_stream {
 /* All text is copied. */
 struct informer_options {
 	struct client *client;
-	struct outage *outage; /* of that client, told of what is no trouble of this resource alone; NULL: on_problem is */
+	struct outage
+		*outage; /* of that client, which reports troubles that are not of this resource alone; NULL: on_problem is */
 	struct resource resource;
 	struct str namespace; /* empty: all */
 	struct str label_selector, field_selector;
@@ -58,6 +59,7 @@ struct informer_options {
 	struct informer_handlers handlers;
 	const struct informer_stream *stream; /* not copied; NULL: a store is kept */
 	void *ctx;
+	void *problem_ctx; /* of on_problem; NULL: ctx */
 };
 
 /* Starts; handlers may run before it returns, that is before the caller has the pointer. */

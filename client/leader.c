@@ -1,8 +1,8 @@
-/* client-go's leaderelection with a thread of its own. Its blocking is harmless: nothing else
- * runs there, and on_stopped() may wait for workers. Only the own monotonic clock decides; times
- * in the Lease are for people.
+/* client-go's leaderelection, on a thread of its own. The thread may block: nothing else runs on
+ * it, and on_stopped() may wait for workers. Only the local monotonic clock decides; the times in
+ * the Lease are for people.
  *
- * `lock` guards is_stopping alone and is never held during a request or a callback. */
+ * `lock` guards only is_stopping and is never held during a request or a callback. */
 #include "client/leader.h"
 
 #include "base/clock.h"
@@ -29,12 +29,12 @@ struct leader {
 	char *namespace, *name, *identity;
 	pthread_t thread;
 	_Atomic bool is_leading;
-	/* the thread's own: the Lease as it was last seen */
+	/* used by the election's thread alone: the Lease as it was last seen */
 	struct answer seen;    /* its body; NULL: none yet, or none there */
 	int64_t seen_since_ms; /* since when it has been as it is, by our clock */
 	int64_t renewed_ms;    /* when we last began a renewal that succeeded */
-	char *holder;          /* who was last told of */
-	bool has_told;         /* a problem, since the last success */
+	char *holder;          /* the holder that was last reported */
+	bool has_told;         /* a problem has been reported since the last success */
 	pthread_mutex_t lock;  /* guards what follows */
 	pthread_cond_t wake;
 	bool is_stopping;
@@ -50,7 +50,7 @@ static bool is_stopping(struct leader *l)
 	return answer || client_is_stopped(l->options.client);
 }
 
-/* Until leader_free() or the time has passed. */
+/* Sleeps until leader_free() is called or the time has passed. */
 static void pause_for(struct leader *l, int64_t ms)
 {
 	int64_t until_ms = clock_mono_ms() + ms;
@@ -62,7 +62,7 @@ static void pause_for(struct leader *l, int64_t ms)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static void tell(struct leader *l, const char *doing, const struct answer *a)
+static void leader_tell(struct leader *l, const char *doing, const struct answer *a)
 {
 	if (!l->has_told && l->options.on_problem) {
 		_cleanup_(buf_done) struct buf problem;
@@ -109,7 +109,8 @@ static void tell_holder(struct leader *l)
 
 /* ---- the Lease ---- */
 
-/* What is in it has changed, by whoever: its time begins anew. */
+/* Remembers the Lease. If anybody has changed its spec, the time for which it must stay
+ * unchanged begins anew. */
 static void see(struct leader *l, struct answer *now, int64_t at_ms)
 {
 	if (!json_equal(json_gets(now->body, "spec"), spec(l))) {
@@ -121,7 +122,8 @@ static void see(struct leader *l, struct answer *now, int64_t at_ms)
 	tell_holder(l);
 }
 
-/* Half of the time to renew in, so that one lost request does not cost the lease; never beyond the moment of stepping down. */
+/* The timeout of one call: half of the time left to renew, so that one lost request does not
+ * cost the lease. It never exceeds the moment of stepping down. */
 static int64_t time_for_call(const struct leader *l)
 {
 	int64_t half = l->options.renew_ms / 2;
@@ -132,15 +134,20 @@ static int64_t time_for_call(const struct leader *l)
 	return MAX(MIN(half, left), 1);
 }
 
+static struct target target_of(const struct leader *l, bool is_named)
+{
+	return (struct target){.resource = &leases,
+		.namespace = str_of(l->namespace),
+		.name = is_named ? str_of(l->name) : (struct str){NULL, 0}};
+}
+
 static int call(struct leader *l, const char *method, bool is_named, const struct json *body, struct answer *ret)
 {
 	_cleanup_(buf_done) struct buf path, text;
+	const struct target t = target_of(l, is_named);
 	buf_init(&path, PATH_BYTES_MAX);
 	buf_init(&text, BODY_MAX);
-	target_path(&path,
-		&(struct target){.resource = &leases,
-			.namespace = str_of(l->namespace),
-			.name = is_named ? str_of(l->name) : (struct str){NULL, 0}});
+	target_path(&path, &t);
 	if (body) {
 		json_encode(&text, body);
 	}
@@ -157,7 +164,7 @@ struct wish {
 	const char *holder;
 	int64_t lease_s;
 	bool keeps_term; /* acquireTime and leaseTransitions stay */
-	bool is_next;    /* another term than the last one's */
+	bool is_next;    /* the lease begins a new term */
 };
 
 static void set_text(struct arena *a, struct json *object, const char *name, const char *text)
@@ -196,7 +203,8 @@ static struct json *make_lease(const struct leader *l, const struct wish *w, str
 	return lease;
 }
 
-/* Its resourceVersion makes sure that nobody else has written it since it was seen. */
+/* Writes the Lease. Its resourceVersion ensures that nobody else has written it since it was
+ * last read. */
 static bool write_lease(struct leader *l, const struct wish *w, const char *doing)
 {
 	struct arena arena;
@@ -209,30 +217,31 @@ static bool write_lease(struct leader *l, const struct wish *w, const char *doin
 	arena_done(&arena);
 	if (r == 0) {
 		see(l, &a, began_ms);
-		/* When it began, not when it ended: others count from the moment at which the
-		 * server wrote it. */
+		/* The moment when the request began counts, not when it ended: other candidates
+		 * count from the server's write. */
 		l->renewed_ms = began_ms;
 		l->has_told = false;
 	} else if (r != REST_STOPPED && !answer_is(&a, 409, NULL)) {
-		tell(l, doing, &a);
+		leader_tell(l, doing, &a);
 	}
 	answer_done(&a);
 	return r == 0;
 }
 
-/* False when the server did not say. */
-static bool look(struct leader *l)
+/* Reads the Lease. Returns false when the server gave no usable answer. */
+static bool leader_look(struct leader *l)
 {
 	struct answer a;
+	const struct target t = target_of(l, true);
 	answer_init(&a);
 	int r = call(l, "GET", true, NULL, &a);
-	bool is_known = r == 0 || (r == REST_STATUS && a.code == 404);
+	bool is_known = r == 0 || (r == REST_STATUS && answer_is_absent(&a, &t));
 	if (r == 0) {
 		see(l, &a, clock_mono_ms());
 	} else if (is_known) {
 		answer_done(&l->seen);
 	} else if (r != REST_STOPPED) {
-		tell(l, "read", &a);
+		leader_tell(l, "read", &a);
 	}
 	answer_done(&a);
 	return is_known;
@@ -249,12 +258,12 @@ static bool is_held_by_another(const struct leader *l)
 static bool try_to_hold(struct leader *l)
 {
 	struct wish w = {.holder = l->identity, .lease_s = l->options.lease_ms / 1000};
-	/* client-go's fast path: a leader renews with what it wrote last, and reads only when
-	 * that fails. */
+	/* client-go's fast path: a leader renews from the Lease it wrote last, and reads only
+	 * when that fails. */
 	if (is_ours(l) && write_lease(l, &(struct wish){w.holder, w.lease_s, true, false}, "renew")) {
 		return true;
 	}
-	if (!look(l) || is_held_by_another(l)) {
+	if (!leader_look(l) || is_held_by_another(l)) {
 		return false;
 	}
 	w.keeps_term = is_ours(l);
@@ -262,7 +271,7 @@ static bool try_to_hold(struct leader *l)
 	return write_lease(l, &w, w.keeps_term ? "renew" : "take");
 }
 
-static void lead(struct leader *l)
+static void leader_lead(struct leader *l)
 {
 	const struct leader_options *o = &l->options;
 	atomic_store(&l->is_leading, true);
@@ -279,11 +288,11 @@ static void lead(struct leader *l)
 	o->on_stopped(o->ctx);
 }
 
-/* So that another need not wait for the end of the lease. */
+/* Releases the Lease, so that another candidate need not wait until it ends. */
 static void give_back(struct leader *l)
 {
 	if (is_ours(l)) {
-		/* client-go's release(): no holder, and a term of a second. */
+		/* As in client-go's release(): no holder, and a duration of one second. */
 		write_lease(l, &(struct wish){.holder = "", .lease_s = 1}, "give back");
 	}
 }
@@ -294,9 +303,10 @@ static void *run(void *ctx)
 	int64_t retry_ms = l->options.retry_ms;
 	while (!is_stopping(l)) {
 		if (try_to_hold(l)) {
-			lead(l);
+			leader_lead(l);
 		} else {
-			/* client-go's JitterFactor of 1.2: candidates must not come all at once. */
+			/* client-go's JitterFactor of 1.2 keeps candidates from coming all at
+			 * once. */
 			pause_for(l, retry_ms + random_below(retry_ms * 6 / 5));
 		}
 	}
@@ -304,7 +314,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- lifetime ---- */
 
 static void init_lock(struct leader *l)
 {
@@ -312,7 +322,7 @@ static void init_lock(struct leader *l)
 	pthread_mutex_init(&l->lock, NULL);
 }
 
-static struct leader *clear(struct leader *l)
+static struct leader *leader_clear(struct leader *l)
 {
 	answer_done(&l->seen);
 	mem_free(l->holder);
@@ -339,9 +349,10 @@ int leader_new(struct leader **ret, const struct leader_options *options, struct
 	int r = -pthread_create(&l->thread, NULL, run, l);
 	if (r) {
 		buf_printf(err, "cannot start a thread: %s", strerror(-r));
-		clear(l);
+		leader_clear(l);
 		return r;
 	}
+	pthread_setname_np(l->thread, "leader");
 	*ret = l;
 	return 0;
 }
@@ -354,7 +365,7 @@ struct leader *leader_free(struct leader *l)
 		pthread_cond_signal(&l->wake);
 		pthread_mutex_unlock(&l->lock);
 		pthread_join(l->thread, NULL);
-		clear(l);
+		leader_clear(l);
 	}
 	return NULL;
 }

@@ -1,9 +1,11 @@
-/* No lock: all of it is on the client's thread, where informers and timers run too. A count
- * suffices, since each watch tells its loss and its return exactly once. */
+/* There is no lock: everything runs on the client's thread, as informers and timers do. A count
+ * of lost watches suffices, since each watch reports its loss and its return exactly once. */
 #include "client/outage.h"
+#include "base/ids.h"
+#include "client/backoff.h"
 
 enum {
-	GATHER_MS = 2 * 1000, /* all watches of a server that dies break within it */
+	GATHER_MS = 2 * 1000, /* all watches of a server that dies break within this time */
 	TEXT_MAX = 64 * 1024,
 };
 
@@ -15,9 +17,9 @@ struct outage {
 	bool is_told;
 };
 
-static void notice(struct outage *o, bool is_over, struct str text)
+static void outage_notice(struct outage *o, bool is_over, struct str text)
 {
-	/* Whoever stops a client breaks all its watches, which is no outage. */
+	/* Stopping a client breaks all its watches, which is no outage. */
 	if (!client_is_stopped(o->options.client)) {
 		o->options.on_notice(o->options.ctx, is_over, text);
 	}
@@ -32,7 +34,7 @@ static void on_gathered(struct client_timer *t)
 	buf_printf(&text, "%zu of %zu watches cannot go on, will go on trying: ", o->n_lost, o->n);
 	buf_add_str(&text, buf_str(&o->reason));
 	o->is_told = true;
-	notice(o, false, buf_str(&text));
+	outage_notice(o, false, buf_str(&text));
 }
 
 static void end_if_over(struct outage *o)
@@ -46,7 +48,7 @@ static void end_if_over(struct outage *o)
 	if (o->is_told) {
 		text = mem_printf("all %zu watches go on again", o->n);
 		o->is_told = false;
-		notice(o, true, str_of(text));
+		outage_notice(o, true, str_of(text));
 	}
 }
 
@@ -95,4 +97,22 @@ void outage_regain(struct outage *o)
 {
 	o->n_lost--;
 	end_if_over(o);
+}
+
+/* ---- back-off ---- */
+
+/* The random part is added to the pause, not taken from it: the first pause is the shortest that
+ * a server in trouble ever sees. */
+int64_t random_below(int64_t n)
+{
+	uint64_t r;
+	random_bytes(&r, sizeof(r));
+	return (int64_t)(r % (uint64_t)n);
+}
+
+int64_t backoff_next(struct backoff *b)
+{
+	int64_t pause = b->next_ms;
+	b->next_ms = MIN(b->next_ms * 2, b->last_ms);
+	return pause + random_below(pause + 1);
 }

@@ -1,12 +1,12 @@
-/* A server that is away, told once. Each informer of a client would otherwise say so in nearly the
- * same words, and none that it is over. What ails one resource only, such as a refusal of rights,
- * is no outage: its informer tells it.
+/* Reports once that a server is away. Otherwise each informer of the client would report it in
+ * nearly the same words, and none would report its end. A problem of one resource only, such as a
+ * missing right, is no outage: its informer reports it.
  *
- * The first line waits a moment, so that it can say how many watches are concerned and why the first
- * of them is. Who is lost later belongs to the same outage. An outage that is over by then is not
- * told at all.
+ * The first line waits a moment, so that it can say how many watches are lost and why the first of
+ * them is. Watches that are lost later belong to the same outage. An outage that is over by then is
+ * not reported at all.
  *
- * On the client's thread, but for outage_new() and outage_free(). */
+ * All functions but outage_new() and outage_free() run on the client's thread. */
 #ifndef CLIENT_OUTAGE_H
 #define CLIENT_OUTAGE_H
 
@@ -21,14 +21,15 @@ struct outage_options {
 };
 
 struct outage *outage_new(const struct outage_options *options);
-/* When the client is gone, whose timers it uses. */
+/* Call it after the client is gone, whose timers the outage uses. */
 struct outage *outage_free(struct outage *o);
 
-/* A watch that is kept up begins, and ends for good. */
+/* Call these when an informer starts to keep up a watch, and when it stops for good. */
 void outage_join(struct outage *o);
 void outage_leave(struct outage *o, bool is_lost);
 
-/* It cannot go on, for that reason; it goes on again. Each once, in turn. */
+/* Call these when a watch cannot go on, with the reason, and when it goes on again: alternately,
+ * each once. */
 void outage_lose(struct outage *o, struct str reason);
 void outage_regain(struct outage *o);
 

@@ -1,24 +1,29 @@
-/* The behaviour is client-go's Reflector, as a machine on the client's thread instead of a
+/* A state machine on the client's thread that behaves like client-go's Reflector, which is a
  * goroutine. Either an exchange or the retry timer is pending, and the callback of each decides
  * what comes next.
  *
- * Answers come from a server that may be broken or hostile, so that each text, tree and count
- * has a ceiling. They are far beyond what real lists have. */
-#include "client/reflector_private.h"
+ * The server may be broken or hostile, so each text, tree and count has a ceiling, far above
+ * real lists. */
+#include "client/reflector.h"
 
 #include "base/clock.h"
+#include "client/gathering.h"
+#include "client/lines.h"
+#include "client/store.h"
 
 #include <stdio.h>
 
 enum {
 	BACKOFF_FIRST_MS = 800, /* client-go's reflector */
 	BACKOFF_LAST_MS = 30 * 1000,
-	WATCH_MIN_S = 300, /* a watch lasts 5 to 10 minutes, so that connections move to new servers */
-	/* The server ends the watch; this is for one that has gone without a word. */
+	WATCH_MIN_S =
+		300, /* a watch lasts 5 to 10 minutes, as client-go's: one that has lost an event unnoticed does not last */
+	/* The server ends the watch. This is the extra time before the client gives up a server
+	 * that is silently gone. */
 	SLACK_S = 30,
 	LIST_TIMEOUT_MS = 60 * 1000,
-	/* client-go: a watch that ends within a second without an event is a failure, and is met
-	 * by back-off. */
+	/* As in client-go, a watch that ends within a second without an event counts as a
+	 * failure, and back-off follows. */
 	SHORT_MS = 1000,
 	LINE_MAX_BYTES = 32 << 20,
 	PAGE_MAX_BYTES = 256 << 20,
@@ -30,14 +35,21 @@ enum {
 	PATH_BYTES_MAX = 64 * 1024,
 	TOKEN_MAX = 64 * 1024,
 	OBJECTS_MAX = 10 * 1000 * 1000,
+	/* The client gives up a watch-list when nothing has come for this long. Servers that do
+	 * not know sendInitialEvents ignore it and never say where the initial events end. */
+	REFLECTOR_PATIENCE_MS = 10 * 1000,
 };
+
+/* Reads one event. Returns false when the stream cannot be used any more. */
+static bool reflector_on_line(void *reflector, struct str line);
 
 #define AS(kind) "application/json;as=" kind ";g=meta.k8s.io;v=v1"
 
 /* ---- trouble ---- */
 
-/* Once until it goes well again: a server that is away would fill logs. */
-void reflector_tell(struct reflector *r, struct str problem)
+/* Reports a problem once until requests succeed again: otherwise a server that is away would
+ * fill logs. */
+static void reflector_tell(struct reflector *r, struct str problem)
 {
 	if (!r->has_told) {
 		r->has_told = true;
@@ -45,7 +57,7 @@ void reflector_tell(struct reflector *r, struct str problem)
 	}
 }
 
-void reflector_tell_of_server(struct reflector *r, struct str problem)
+static void reflector_tell_of_server(struct reflector *r, struct str problem)
 {
 	if (!r->options.outage) {
 		reflector_tell(r, problem);
@@ -74,7 +86,7 @@ static void retry_later(struct reflector *r, struct str problem)
 	pause_before_retry(r);
 }
 
-void reflector_went_well(struct reflector *r)
+static void reflector_went_well(struct reflector *r)
 {
 	backoff_reset(&r->backoff);
 	if (r->has_told) {
@@ -88,7 +100,7 @@ void reflector_went_well(struct reflector *r)
 
 /* ---- objects ---- */
 
-struct json *reflector_parse(struct arena *a, struct str text)
+static struct json *reflector_parse(struct arena *a, struct str text)
 {
 	size_t at;
 	struct json *root;
@@ -96,13 +108,13 @@ struct json *reflector_parse(struct arena *a, struct str text)
 	return json_parse(&root, a, text, limits, &at) == 0 ? root : NULL;
 }
 
-struct item *reflector_make_item(struct reflector *r, const struct json *object)
+static struct item *reflector_make_item(struct reflector *r, const struct json *object)
 {
 	const struct informer_options *o = &r->options;
 	return item_new(object->source, o->metadata_only ? item_managers : o->left_out);
 }
 
-bool reflector_show(struct reflector *r, const struct json *object, bool is_gone, bool is_listed)
+static bool reflector_show(struct reflector *r, const struct json *object, bool is_gone, bool is_listed)
 {
 	const struct json *metadata = json_gets(object, "metadata");
 	uint64_t version;
@@ -115,15 +127,16 @@ bool reflector_show(struct reflector *r, const struct json *object, bool is_gone
 	return true;
 }
 
-/* Everything has come, as of that version. */
-void reflector_hand_over(struct reflector *r, uint64_t version)
+/* Hands over the complete list, which is as of that version. */
+static void reflector_hand_over(struct reflector *r, uint64_t version)
 {
 	r->must_list = r->asks_latest = false;
 	if (r->options.stream) {
 		r->options.stream->on_end(r->options.ctx);
 	}
 	r->sink.on_all(r->sink.ctx, &r->fresh.items);
-	/* Last, here and below: who sees the version may rely on what handlers have made of it. */
+	/* The version is set last, here and below: a reader that sees it can rely on the
+	 * handlers having run. */
 	atomic_store(&r->version, version);
 	gathering_forget(&r->fresh);
 	reflector_went_well(r);
@@ -151,12 +164,12 @@ static void begin_path(struct reflector *r)
 	target_path(&r->path, &(struct target){.resource = &r->options.resource, .namespace = r->options.namespace});
 }
 
-static void send(struct reflector *r, const char *accept, int64_t timeout_ms)
+static void reflector_send(struct reflector *r, const char *accept, int64_t timeout_ms)
 {
 	r->x.path = r->path.p;
 	r->x.accept = accept;
 	r->x.timeout_ms = timeout_ms;
-	r->x.code = 0; /* the last one's, until this one begins */
+	r->x.code = 0; /* the code of the last exchange must not be read before this one begins */
 	r->is_running = true;
 	r->began_ms = clock_mono_ms();
 	exchange_start(r->options.client, &r->x);
@@ -177,7 +190,7 @@ static void ask_page(struct reflector *r)
 		add_number(r, "resourceVersion", version);
 		query_add(&r->path, "resourceVersionMatch", STR("NotOlderThan"));
 	}
-	send(r, r->options.metadata_only ? AS("PartialObjectMetadataList") : NULL, LIST_TIMEOUT_MS);
+	reflector_send(r, r->options.metadata_only ? AS("PartialObjectMetadataList") : NULL, LIST_TIMEOUT_MS);
 }
 
 static void begin_list(struct reflector *r)
@@ -203,7 +216,7 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 	r->n_events = 0;
 	r->is_relist_needed = false;
 	lines_clear(&r->lines);
-	buf_done(&r->text); /* a list's page is big, and not needed for a long time */
+	buf_done(&r->text); /* a list's page is big, and the buffer is not needed again for a long time */
 	begin_path(r);
 	add_number(r, "watch", 1);
 	add_selectors(r);
@@ -220,7 +233,7 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 	} else if (r->has_told || r->is_lost) {
 		client_timer_set(r->options.client, &r->settling, SHORT_MS);
 	}
-	send(r, r->options.metadata_only ? AS("PartialObjectMetadata") : NULL, (int64_t)(seconds + SLACK_S) * 1000);
+	reflector_send(r, r->options.metadata_only ? AS("PartialObjectMetadata") : NULL, (int64_t)(seconds + SLACK_S) * 1000);
 }
 
 static void go_on(struct reflector *r)
@@ -239,7 +252,8 @@ static void on_retry(struct client_timer *t)
 	go_on(container_of(t, struct reflector, retry));
 }
 
-/* A watch that resumes may have nothing to say for minutes. That the server keeps it open is enough. */
+/* A watch that resumes may be silent for minutes. It counts as working when the server keeps it
+ * open. */
 static void on_settling(struct client_timer *t)
 {
 	struct reflector *r = container_of(t, struct reflector, settling);
@@ -250,8 +264,8 @@ static void on_settling(struct client_timer *t)
 	}
 }
 
-/* Some servers ignore sendInitialEvents and never send the bookmark that ends them. From then on
- * pages are asked for. */
+/* Some servers ignore sendInitialEvents and never send the bookmark that ends them. After this
+ * timer, the reflector lists in pages. */
 static void on_impatience(struct client_timer *t)
 {
 	struct reflector *r = container_of(t, struct reflector, patience);
@@ -272,8 +286,9 @@ static bool is_too_large(const struct json *status)
 	return false;
 }
 
-/* 410: the history we would go on from is gone. Too large: the server's present is older than ours, a backup was restored. */
-bool reflector_has_lost_history(struct reflector *r, int code, const struct json *status)
+/* Returns true when the client cannot continue from the version it has seen. Either that history
+ * is compacted (410), or the server restored a backup and its present is older ("too large"). */
+static bool reflector_has_lost_history(struct reflector *r, int code, const struct json *status)
 {
 	if (is_too_large(status)) {
 		atomic_store(&r->version, 0);
@@ -294,7 +309,7 @@ static bool on_bytes(struct exchange *x, struct str bytes)
 	return lines_feed(&r->lines, bytes, reflector_on_line, r);
 }
 
-/* ---- ends ---- */
+/* ---- ends of exchanges ---- */
 
 static const struct json *parse_text(struct reflector *r, struct arena *a)
 {
@@ -302,8 +317,9 @@ static const struct json *parse_text(struct reflector *r, struct arena *a)
 	return r->text.n ? reflector_parse(a, buf_str(&r->text)) : NULL;
 }
 
-/* What every resource meets: the server cannot answer, or does not know the client. */
-bool reflector_is_server_code(int code)
+/* Returns true for codes that concern every resource: the server cannot answer, or does not know
+ * the client. */
+static bool reflector_is_server_code(int code)
 {
 	return code >= 500 || code == 429 || code == 401;
 }
@@ -330,11 +346,12 @@ static void tell_refusal(struct reflector *r, const struct json *status)
 	pause_before_retry(r);
 }
 
-/* Is it the watch-list that the server does not want? */
+/* Returns true when the server refuses the watch-list as such. */
 static bool is_unknown_to_server(const struct reflector *r)
 {
 	int code = r->x.code;
-	/* 422 is kube-apiserver's without the feature; the others are of servers that know less. */
+	/* kube-apiserver answers 422 when the feature is off; the other codes come from simpler
+	 * servers. */
 	return r->state == REFLECTOR_WATCH_LIST && (code == 400 || code == 405 || code == 406 || code == 422);
 }
 
@@ -349,7 +366,8 @@ static void on_refusal(struct reflector *r)
 		r->no_watch_list = true;
 		ask_list(r);
 	} else if (reflector_has_lost_history(r, r->x.code, status)) {
-		/* A page's token that is too old: what is left comes only in one piece. */
+		/* A page's continue token is too old, so the rest of the list must be read in
+		 * one piece. */
 		r->is_whole = r->state == REFLECTOR_LIST && r->token.n > 0;
 		r->must_list = true;
 		if (r->state == REFLECTOR_WATCH || r->is_whole) {
@@ -383,7 +401,8 @@ static bool gather_items(struct reflector *r, const struct json *list)
 	return is_readable;
 }
 
-/* The list's version may not be older than what was seen: a server that ignores NotOlderThan is not believed. */
+/* Accepts the list only if it is not older than what was seen. An older one comes from a server
+ * that ignores NotOlderThan. */
 static void on_last_page(struct reflector *r, uint64_t version)
 {
 	if (version < atomic_load(&r->version)) {
@@ -414,7 +433,7 @@ static void on_page(struct reflector *r)
 	arena_done(&a);
 }
 
-/* A page beyond the ceiling: smaller ones. */
+/* After a page beyond the ceiling, asks for smaller pages. */
 static void on_big_page(struct reflector *r)
 {
 	r->is_whole = false;
@@ -438,7 +457,8 @@ static void on_list_end(struct reflector *r)
 	}
 }
 
-/* The server ends watches after a while, which is no trouble; one that ends as soon as it began is. */
+/* Servers end watches after a while, which is no trouble. A watch that ends as soon as it began
+ * is a failure. */
 static void on_stream_end(struct reflector *r)
 {
 	bool was_short = clock_mono_ms() - r->began_ms < SHORT_MS && !r->n_events;
@@ -475,7 +495,7 @@ static void on_done(struct exchange *x)
 	}
 }
 
-/* ---- its life ---- */
+/* ---- lifetime ---- */
 
 void reflector_init(struct reflector *r, const struct informer_options *options, const struct reflector_sink *sink)
 {
@@ -533,4 +553,256 @@ void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r))
 	} else {
 		r->on_ended(r);
 	}
+}
+
+/* ---- events of watches ---- */
+
+/* The code of a Status in a watch event. */
+static int64_t status_code(const struct json *status)
+{
+	int64_t code = 0;
+	json_to_int64(json_gets(status, "code"), &code);
+	return code;
+}
+
+static uint64_t version_of(const struct json *object)
+{
+	uint64_t version = 0;
+	str_to_uint64(json_text(json_gets(json_gets(object, "metadata"), "resourceVersion")), &version);
+	return version;
+}
+
+static bool ends_initial_events(const struct json *bookmark)
+{
+	const struct json *annotations = json_gets(json_gets(bookmark, "metadata"), "annotations");
+	return str_is(json_text(json_gets(annotations, "k8s.io/initial-events-end")), "true");
+}
+
+static bool on_bookmark(struct reflector *r, const struct json *bookmark)
+{
+	uint64_t version = version_of(bookmark), seen = atomic_load(&r->version);
+	if (r->state == REFLECTOR_WATCH) {
+		atomic_store(&r->version, MAX(version, seen));
+		return true;
+	}
+	if (!ends_initial_events(bookmark)) {
+		return true;
+	}
+	client_timer_clear(&r->patience);
+	if (version < seen) {
+		reflector_tell(r, STR("the server's initial events are older than what was seen"));
+		return false;
+	}
+	reflector_hand_over(r, version);
+	r->state = REFLECTOR_WATCH;
+	return true;
+}
+
+static bool on_error_event(struct reflector *r, const struct json *status)
+{
+	int code = (int)status_code(status);
+	struct str message = json_text(json_gets(status, "message"));
+	r->is_relist_needed = reflector_has_lost_history(r, code, status);
+	if (r->is_relist_needed) {
+		return false;
+	}
+	if (reflector_is_server_code(code)) {
+		reflector_tell_of_server(r, message);
+	} else {
+		reflector_tell(r, message);
+	}
+	return false;
+}
+
+static bool tell_nameless(struct reflector *r)
+{
+	reflector_tell(r, STR("the server sent an object without name or resourceVersion"));
+	return false;
+}
+
+static bool tell_older(struct reflector *r)
+{
+	reflector_tell(r, STR("the server sent an event older than one before"));
+	return true;
+}
+
+static bool on_streamed(struct reflector *r, const struct json *object, bool is_gone)
+{
+	bool is_listed = r->state == REFLECTOR_WATCH_LIST;
+	uint64_t version = version_of(object);
+
+	if (is_listed) {
+		client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
+	} else if (version && version < atomic_load(&r->version)) {
+		return tell_older(r);
+	}
+	if (!reflector_show(r, object, is_gone, is_listed)) {
+		return tell_nameless(r);
+	}
+	if (!is_listed) {
+		reflector_went_well(r);
+		atomic_store(&r->version, version);
+	}
+	return true;
+}
+
+static bool on_initial_event(struct reflector *r, struct item *item, bool is_gone)
+{
+	client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
+	if (!is_gone) {
+		return gathering_add(&r->fresh, item);
+	}
+	gathering_remove(&r->fresh, item);
+	item_unref(item);
+	return true;
+}
+
+static bool on_later_event(struct reflector *r, struct item *item, bool is_gone)
+{
+	if (item->version < atomic_load(&r->version)) {
+		item_unref(item);
+		return tell_older(r);
+	}
+	uint64_t version = item->version;
+	reflector_went_well(r);
+	r->sink.on_event(r->sink.ctx, item, is_gone);
+	atomic_store(&r->version, version);
+	return true;
+}
+
+static bool on_change(struct reflector *r, const struct json *object, bool is_gone)
+{
+	if (r->options.stream) {
+		return on_streamed(r, object, is_gone);
+	}
+	struct item *item = reflector_make_item(r, object);
+	if (!item) {
+		return tell_nameless(r);
+	}
+	return r->state == REFLECTOR_WATCH_LIST ? on_initial_event(r, item, is_gone) : on_later_event(r, item, is_gone);
+}
+
+static bool on_event(struct reflector *r, const struct json *event)
+{
+	struct str type = json_text(json_gets(event, "type"));
+	const struct json *object = json_gets(event, "object");
+	if (!object) {
+		reflector_tell(r, STR("the server sent an event that cannot be read"));
+		return false;
+	}
+	if (str_is(type, "BOOKMARK")) {
+		return on_bookmark(r, object);
+	}
+	if (str_is(type, "ERROR")) {
+		return on_error_event(r, object);
+	}
+	return on_change(r, object, str_is(type, "DELETED"));
+}
+
+static bool reflector_on_line(void *ctx, struct str line)
+{
+	struct reflector *r = ctx;
+	arena_clear(&r->scratch);
+	r->n_events++;
+	return on_event(r, reflector_parse(&r->scratch, line));
+}
+
+/* ---- a list that comes ---- */
+
+/* A list does not go into the store page by page: it may fail in the middle, and handlers must
+ * not see half a list. Until it is complete, the store stays as it was. */
+enum { KEY_MAX = 4096 };
+
+void gathering_init(struct gathering *g, size_t max)
+{
+	g->max = max;
+	map_init(&g->items, max);
+	buf_init(&g->key, KEY_MAX);
+}
+
+void gathering_forget(struct gathering *g)
+{
+	map_done(&g->items);
+	map_init(&g->items, g->max);
+}
+
+void gathering_clear(struct gathering *g)
+{
+	for (struct map_entry *e = map_next(&g->items, NULL); e; e = map_next(&g->items, e)) {
+		item_unref(e->value);
+	}
+	gathering_forget(g);
+}
+
+void gathering_done(struct gathering *g)
+{
+	gathering_clear(g);
+	map_done(&g->items);
+	buf_done(&g->key);
+}
+
+bool gathering_add(struct gathering *g, struct item *item)
+{
+	void *old = NULL;
+	if (!map_set(&g->items, store_key(&g->key, item->namespace, item->name), item, &old)) {
+		item_unref(item);
+		return false;
+	}
+	/* An object may change and come again while initial events arrive: the later version
+	 * counts. */
+	item_unref(old);
+	return true;
+}
+
+void gathering_remove(struct gathering *g, const struct item *item)
+{
+	item_unref(map_remove(&g->items, store_key(&g->key, item->namespace, item->name)));
+}
+
+/* ---- lines of a stream ---- */
+
+/* Events end at a newline, wherever TCP has cut them. Most pieces hold whole lines, which are
+ * passed on as they are. Only an incomplete line is copied. */
+void lines_init(struct lines *l, size_t longest)
+{
+	buf_init(&l->rest, longest);
+}
+
+void lines_done(struct lines *l)
+{
+	buf_done(&l->rest);
+}
+
+void lines_clear(struct lines *l)
+{
+	buf_clear(&l->rest);
+}
+
+/* A line that came whole is not copied. */
+static bool end_line(struct lines *l, struct str last, bool (*each)(void *ctx, struct str line), void *ctx)
+{
+	if (last.n + l->rest.n > l->rest.ceiling) {
+		return false;
+	}
+	struct str line = last;
+	if (l->rest.n) {
+		buf_add_str(&l->rest, last);
+		line = buf_str(&l->rest);
+	}
+	line = str_trim(line);
+	bool is_fine = !line.n || each(ctx, line);
+	buf_clear(&l->rest);
+	return is_fine;
+}
+
+bool lines_feed(struct lines *l, struct str bytes, bool (*each)(void *ctx, struct str line), void *ctx)
+{
+	struct str line, tail;
+	while (str_cut(bytes, '\n', &line, &tail)) {
+		if (!end_line(l, line, each, ctx)) {
+			return false;
+		}
+		bytes = tail;
+	}
+	return buf_add_str(&l->rest, bytes);
 }

@@ -16,9 +16,10 @@
 enum reflector_state { REFLECTOR_WATCH_LIST, REFLECTOR_LIST, REFLECTOR_WATCH };
 
 struct reflector_sink {
-	/* All there is: "NAMESPACE/NAME" to items, whose references are the callee's from now on. */
+	/* The complete list: a map from "NAMESPACE/NAME" to items, whose references the callee
+	 * takes over. */
 	void (*on_all)(void *ctx, struct map *items);
-	/* item: a reference the callee keeps or drops. */
+	/* The callee owns the reference to item. */
 	void (*on_event)(void *ctx, struct item *item, bool is_gone);
 	void (*on_problem)(void *ctx, bool is_over, struct str text);
 	void *ctx;
@@ -38,10 +39,12 @@ struct reflector {
 	bool must_list;             /* what is known cannot be built on */
 	bool no_watch_list;
 	bool is_whole;         /* the list is asked for without pages */
-	bool asks_latest;      /* not for what is at least as new as was seen: the server has lost track of that */
+	/* the next list asks for the latest version, not one that is NotOlderThan: the server
+	 * has lost that history */
+	bool asks_latest;
 	bool is_relist_needed; /* an event said so; the stream is being ended */
-	bool has_told;         /* of a problem, since the last success */
-	bool is_lost;          /* to the outage */
+	bool has_told;         /* a problem has been reported since the last success */
+	bool is_lost;          /* reported to the outage as lost */
 	uint64_t n_events;     /* of this stream */
 	int64_t began_ms;
 	int64_t page;
@@ -56,7 +59,7 @@ void reflector_init(struct reflector *r, const struct informer_options *options,
 void reflector_done(struct reflector *r);
 /* On the client's thread. */
 void reflector_begin(struct reflector *r);
-/* Calls on_ended() when nothing of it runs any more, perhaps at once. */
+/* Ends the reflector, and calls on_ended() when nothing of it runs any more, perhaps at once. */
 void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r));
 
 #endif

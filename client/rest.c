@@ -1,7 +1,7 @@
-/* Requests for those who may block, built on exchanges: the caller's thread waits on a condition
- * of its own call. Only 429 and 503 with Retry-After are tried again, since with both the server
- * says that nothing was done. After a lost connection only the caller knows whether to write
- * again. */
+/* Requests for threads that may block, built on exchanges. The caller's thread waits on a
+ * condition of its own call. Only 429 and 503 with Retry-After are tried again, since with both
+ * the server says that nothing was done. After a lost connection, only the caller knows whether
+ * to repeat a write. */
 #include "client/rest.h"
 
 #include "api/model/members.h"
@@ -14,7 +14,7 @@ enum {
 	VALUES_MAX = 16 << 20,
 	DEPTH_MAX = 512,
 	TIMEOUT_MS = 30 * 1000,
-	COLLECTION_TIMEOUT_MS = 70 * 1000, /* beyond the minute that a server gives itself */
+	COLLECTION_TIMEOUT_MS = 70 * 1000, /* above the minute that a server gives itself */
 	/* client-go's. */
 	TRIES_MAX = 10,
 	PAUSE_MAX_S = 60,
@@ -47,9 +47,14 @@ struct str answer_version(const struct answer *a)
 	return json_text(json_gets(json_gets(a->body, "metadata"), "resourceVersion"));
 }
 
+bool answer_is_status(const struct answer *a)
+{
+	return str_is(json_text(json_gets(a->body, "kind")), "Status");
+}
+
 void answer_read_status(struct answer *a)
 {
-	if (str_is(json_text(json_gets(a->body, "kind")), "Status")) {
+	if (answer_is_status(a)) {
 		a->reason = json_text(json_gets(a->body, "reason"));
 		a->message = json_text(json_gets(a->body, "message"));
 	}
@@ -57,11 +62,11 @@ void answer_read_status(struct answer *a)
 
 /* ---- a call ---- */
 
-/* One try, and who waits for it. */
+/* One try, and the thread that waits for it. */
 struct call {
 	struct exchange x;
 	struct buf text;
-	/* Guards is_done alone, for one waiter and one on_done. */
+	/* Guards only is_done, for one waiting thread and one on_done. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool is_done;
@@ -94,8 +99,8 @@ static void try_once(struct client *c, struct call *call)
 	pthread_mutex_unlock(&call->lock);
 }
 
-/* Only with Retry-After does a server say that it has done nothing, so that any verb may be sent
- * again. client-go does so, too. */
+/* Retry-After says that the server has done nothing, so any verb may be sent again. client-go
+ * does so, too. */
 static bool is_turned_away(const struct exchange *x)
 {
 	return x->result == EXCHANGE_OK && (x->code == 429 || x->code == 503) && x->retry_after_s >= 0;
@@ -115,10 +120,10 @@ static int read_body(struct answer *a, struct str text)
 	return r ? REST_GARBLED : 0;
 }
 
-/* What a server says that speaks no Status: a proxy, a bare 404. */
+/* Reads an answer that is no Status, such as a proxy's page or a bare 404. */
 static void read_text(struct answer *a, struct str text)
 {
-	/* An error page of a proxy may be long; a message wants its first words. */
+	/* An error page may be long; the message takes only its first words. */
 	enum { SHOWN = 200 };
 	struct str shown = {text.p, MIN(text.n, (size_t)SHOWN)};
 	a->body = NULL;
@@ -128,7 +133,8 @@ static void read_text(struct answer *a, struct str text)
 static int read_answer(struct answer *a, const struct call *call)
 {
 	const struct exchange *x = &call->x;
-	a->code = x->code;
+	/* An answer that broke off proves nothing, so not even its code counts. */
+	a->code = x->result == EXCHANGE_OK ? x->code : 0;
 	a->retry_after_s = x->retry_after_s;
 	a->content_type = arena_dup(&a->arena, str_of(x->answer_type));
 	a->message = arena_dup(&a->arena, str_of(x->problem));
@@ -294,15 +300,79 @@ static int call_with_object(
 	return call_target(c, t, q, ret);
 }
 
+/* Gets an object and checks its name: a proxy may answer 200 with something else, such as a
+ * login page or an empty object. */
+static int get(struct client *c, const struct target *t, const char *accept, struct answer *ret)
+{
+	int r = call_target(c, t, (struct rest_call){.method = "GET", .accept = accept}, ret);
+	if (!r && !str_eq(json_text(json_gets(json_gets(ret->body, "metadata"), "name")), t->name)) {
+		ret->message = STR("the answer is not the object that was asked for");
+		return REST_GARBLED;
+	}
+	return r;
+}
+
 int rest_get(struct client *c, const struct target *t, struct answer *ret)
 {
-	return call_target(c, t, (struct rest_call){.method = "GET"}, ret);
+	return get(c, t, NULL, ret);
 }
 
 int rest_get_metadata(struct client *c, const struct target *t, struct answer *ret)
 {
-	return call_target(c, t, (struct rest_call){.method = "GET", .accept = ACCEPT_METADATA}, ret);
+	return get(c, t, ACCEPT_METADATA, ret);
 }
+
+/* ---- absence ---- */
+
+/* An API server built on client-go may ask another server and pass on its bare 404 as a Status
+ * of its own. That Status names the object, but this cause shows that the 404 itself did not. */
+static bool is_made_up(const struct json *details)
+{
+	const struct json *causes = json_gets(details, "causes"), *cause;
+	bool is_found = false;
+	for (uint32_t i = 0; !is_found && (cause = list_item(causes, i)); i++) {
+		is_found = str_is(json_text(json_gets(cause, "reason")), "UnexpectedServerResponse");
+	}
+	return is_found;
+}
+
+/* The group is not compared: events and others are served in several groups, and the answer
+ * names one of them. */
+static bool names(const struct json *details, struct str plural, struct str name)
+{
+	struct str kind = json_text(json_gets(details, "kind")), of;
+	bool is_kind = str_eq(kind, plural) || (str_cut(kind, '/', &of, &(struct str){NULL, 0}) && str_eq(of, plural));
+	return is_kind && name.n && str_eq(json_text(json_gets(details, "name")), name);
+}
+
+bool answer_is_absent(const struct answer *a, const struct target *t)
+{
+	const struct json *details = json_gets(a->body, "details");
+	return answer_is(a, 404, "NotFound") && names(details, t->resource->plural, t->name) && !is_made_up(details);
+}
+
+bool answer_is_without_namespace(const struct answer *a, struct str namespace)
+{
+	static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
+	return answer_is_absent(a, &(struct target){.resource = &namespaces, .name = namespace});
+}
+
+static enum rest_found found(int error, const struct target *t, const struct answer *a)
+{
+	return !error ? REST_FOUND : error == REST_STATUS && answer_is_absent(a, t) ? REST_ABSENT : REST_UNKNOWN;
+}
+
+enum rest_found rest_find(struct client *c, const struct target *t, struct answer *ret)
+{
+	return found(rest_get(c, t, ret), t, ret);
+}
+
+enum rest_found rest_find_metadata(struct client *c, const struct target *t, struct answer *ret)
+{
+	return found(rest_get_metadata(c, t, ret), t, ret);
+}
+
+/* ---- writes ---- */
 
 int rest_create(struct client *c, const struct target *t, const struct json *object, struct answer *ret)
 {
@@ -362,7 +432,7 @@ int rest_delete(struct client *c, const struct target *t, const struct delete_op
 		&(struct rest_call){.method = "DELETE",
 			.path = path.p,
 			.body = buf_str(&body),
-			/* A collection is deleted object by object before the answer comes. */
+			/* The server deletes a collection object by object before it answers. */
 			.timeout_ms = t->name.n ? 0 : COLLECTION_TIMEOUT_MS},
 		ret);
 }
@@ -378,8 +448,8 @@ static bool list_path(struct buf *path, const struct target *t, const struct lis
 	if (o->continue_token.n) {
 		return query_add(path, "continue", o->continue_token);
 	}
-	/* Not beside a continue token, which has a version of its own: servers refuse both
-	 * together. */
+	/* A continue token has a version of its own: servers refuse it together with
+	 * resourceVersion. */
 	query_add(path, "resourceVersion", o->resource_version);
 	return query_add(path, "resourceVersionMatch", o->resource_version_match);
 }
@@ -391,10 +461,16 @@ int rest_list(struct client *c, const struct target *t, const struct list_option
 	if (!list_path(&path, t, options)) {
 		return REST_TOO_BIG;
 	}
-	return rest_do(c,
+	int r = rest_do(c,
 		&(struct rest_call){
 			.method = "GET", .path = path.p, .accept = options->metadata_only ? ACCEPT_METADATA_LIST : NULL},
 		ret);
+	/* An empty object is not an empty list. */
+	if (!r && !json_gets(ret->body, "items")) {
+		ret->message = STR("the answer is not a list");
+		return REST_GARBLED;
+	}
+	return r;
 }
 
 struct str list_continue(const struct json *list)

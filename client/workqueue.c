@@ -1,7 +1,10 @@
-/* After k8s.io/client-go/util/workqueue, with its three layers (queue, delays, rate limits) in
- * one. The worker that waits also watches the first delay, so there is no thread for timers.
+/* A work queue after k8s.io/client-go/util/workqueue, whose three layers (queue, delays, rate
+ * limits) are one here. The worker that waits also watches the first delay, so there is no thread
+ * for timers.
  *
- * One lock for all of it; nothing is called while it is held. */
+ * One lock guards everything, and no callback runs under it. A worker waits for this queue alone
+ * (workqueue_get), or a pool of threads listens to many queues and takes what is there
+ * (workqueue_take). */
 #include "client/workqueue.h"
 
 #include "base/clock.h"
@@ -17,7 +20,7 @@ struct entry {
 	char *key;
 	struct list link;            /* in `waiting`, or alone */
 	struct heap_node delay;      /* in `delayed`, or alone */
-	bool is_waiting, is_running; /* both: once more when it is done */
+	bool is_waiting, is_running; /* both: the key runs once more after workqueue_done() */
 	int64_t began_ms;
 	unsigned failures, polls;
 };
@@ -32,8 +35,29 @@ struct workqueue {
 	struct heap delayed;
 	size_t n_waiting, n_running;
 	uint64_t adds, retries;
-	bool is_stopped;
+	bool is_stopped, has_news;
+	void (*on_news)(void *ctx);
+	void *ctx;
 };
+
+/* Notes that waiting threads must be woken, after the lock is released: the listener calls this
+ * queue under a lock of its own. */
+static void workqueue_tell(struct workqueue *q)
+{
+	q->has_news = true;
+	pthread_cond_signal(&q->wake);
+}
+
+static void unlock_and_tell(struct workqueue *q)
+{
+	void (*on_news)(void *ctx) = q->has_news && !q->is_stopped ? q->on_news : NULL;
+	void *ctx = q->ctx;
+	q->has_news = false;
+	pthread_mutex_unlock(&q->lock);
+	if (on_news) {
+		on_news(ctx);
+	}
+}
 
 /* ---- under the lock ---- */
 
@@ -55,7 +79,7 @@ static void entry_free(struct entry *e)
 	mem_free(e);
 }
 
-/* Nothing to remember? */
+/* Frees the entry if it holds nothing worth remembering. */
 static void entry_settle(struct workqueue *q, struct entry *e)
 {
 	if (!e->is_waiting && !heap_has(&e->delay) && !e->is_running && !e->failures && !e->polls) {
@@ -64,8 +88,8 @@ static void entry_settle(struct workqueue *q, struct entry *e)
 	}
 }
 
-/* A key that is being worked on does not wait in the list, or two workers would have it.
- * workqueue_done() puts it there. */
+/* A key in work does not go into the list, or two workers could have it. workqueue_done() puts
+ * it there. */
 static void add_now(struct workqueue *q, struct entry *e)
 {
 	heap_remove(&q->delayed, &e->delay);
@@ -77,26 +101,26 @@ static void add_now(struct workqueue *q, struct entry *e)
 	if (!e->is_running) {
 		list_append(&q->waiting, &e->link);
 		q->n_waiting++;
-		pthread_cond_signal(&q->wake);
+		workqueue_tell(q);
 	}
 }
 
-/* The earliest time counts, as in client-go's delaying queue: a later wish must not put off a
- * sooner one. */
+/* The earliest time counts, as in client-go's delaying queue: a later request must not put off
+ * an earlier one. */
 static void add_delayed(struct workqueue *q, struct entry *e, int64_t due_ms)
 {
 	if (e->is_waiting || (heap_has(&e->delay) && e->delay.due <= due_ms)) {
 		return;
 	}
 	heap_set(&q->delayed, &e->delay, due_ms);
-	/* Whoever waits has set the clock for a later one. */
+	/* A waiting worker has set its clock for a later delay. */
 	if (heap_first(&q->delayed) == &e->delay) {
-		pthread_cond_signal(&q->wake);
+		workqueue_tell(q);
 	}
 }
 
-/* client-go's ItemExponentialFailureRateLimiter: by key, so that one object that always fails
- * slows down nobody else. */
+/* As client-go's ItemExponentialFailureRateLimiter, by key: an object that always fails slows
+ * down no other. */
 static int64_t backoff_ms(const struct workqueue *q, unsigned failures)
 {
 	int64_t ms = q->first_ms;
@@ -115,7 +139,7 @@ static void release_due(struct workqueue *q)
 	}
 }
 
-static void wait(struct workqueue *q)
+static void workqueue_wait(struct workqueue *q)
 {
 	const struct heap_node *first = heap_first(&q->delayed);
 	if (first) {
@@ -137,7 +161,7 @@ static struct entry *take_first(struct workqueue *q)
 	return e;
 }
 
-/* ---- for all threads ---- */
+/* ---- functions for all threads ---- */
 
 struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last_ms)
 {
@@ -145,7 +169,8 @@ struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last
 	*q = (struct workqueue){.name = name, .first_ms = first_ms, .last_ms = last_ms};
 	clock_cond_init(&q->wake);
 	pthread_mutex_init(&q->lock, NULL);
-	/* Losing a key would lose an object's change: what bounds it is the number of objects. */
+	/* A lost key would be a lost change of an object, so the map has no limit. The number of
+	 * objects bounds it. */
 	map_init(&q->entries, SIZE_MAX);
 	list_init(&q->waiting);
 	return q;
@@ -172,7 +197,7 @@ void workqueue_add(struct workqueue *q, struct str key)
 	if (!q->is_stopped) {
 		add_now(q, entry_get(q, key));
 	}
-	pthread_mutex_unlock(&q->lock);
+	unlock_and_tell(q);
 }
 
 void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms)
@@ -183,7 +208,7 @@ void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms)
 	} else if (!q->is_stopped) {
 		add_now(q, entry_get(q, key));
 	}
-	pthread_mutex_unlock(&q->lock);
+	unlock_and_tell(q);
 }
 
 void workqueue_retry(struct workqueue *q, struct str key)
@@ -195,7 +220,7 @@ void workqueue_retry(struct workqueue *q, struct str key)
 		e->failures++;
 		q->retries++;
 	}
-	pthread_mutex_unlock(&q->lock);
+	unlock_and_tell(q);
 }
 
 void workqueue_poll(struct workqueue *q, struct str key, int64_t last_ms)
@@ -206,7 +231,7 @@ void workqueue_poll(struct workqueue *q, struct str key, int64_t last_ms)
 		add_delayed(q, e, clock_mono_ms() + MIN(backoff_ms(q, e->polls), last_ms));
 		e->polls++;
 	}
-	pthread_mutex_unlock(&q->lock);
+	unlock_and_tell(q);
 }
 
 void workqueue_forget(struct workqueue *q, struct str key)
@@ -236,9 +261,9 @@ char *workqueue_get(struct workqueue *q)
 	while (!q->is_stopped && !key) {
 		release_due(q);
 		if (list_is_empty(&q->waiting)) {
-			wait(q);
+			workqueue_wait(q);
 		} else {
-			/* A copy, for who works with it holds no lock. */
+			/* The worker gets a copy, because it holds no lock while it works. */
 			key = mem_strdup(take_first(q)->key);
 		}
 	}
@@ -256,11 +281,36 @@ void workqueue_done(struct workqueue *q, char *key)
 	if (e->is_waiting) {
 		list_append(&q->waiting, &e->link);
 		q->n_waiting++;
-		pthread_cond_signal(&q->wake);
+		workqueue_tell(q);
 	}
 	entry_settle(q, e);
-	pthread_mutex_unlock(&q->lock);
+	unlock_and_tell(q);
 	mem_free(key);
+}
+
+char *workqueue_take(struct workqueue *q, int64_t *ret_due_ms)
+{
+	char *key = NULL;
+	pthread_mutex_lock(&q->lock);
+	*ret_due_ms = INT64_MAX;
+	if (!q->is_stopped) {
+		release_due(q);
+		const struct heap_node *first = heap_first(&q->delayed);
+		key = list_is_empty(&q->waiting) ? NULL : mem_strdup(take_first(q)->key);
+		*ret_due_ms = first ? first->due : INT64_MAX;
+	}
+	q->has_news = false; /* set by release_due(), but this caller takes the key itself */
+	pthread_mutex_unlock(&q->lock);
+	return key;
+}
+
+void workqueue_listen(struct workqueue *q, void (*on_news)(void *ctx), void *ctx)
+{
+	pthread_mutex_lock(&q->lock);
+	assert(!q->on_news);
+	q->on_news = on_news;
+	q->ctx = ctx;
+	pthread_mutex_unlock(&q->lock);
 }
 
 void workqueue_stop(struct workqueue *q)

@@ -1,12 +1,13 @@
-/* A new controller is one row here. Names, aliases and the rules of --controllers are
- * kube-controller-manager's: the first item that names a controller decides, "*" stands for all
- * others, but for those that must be asked for. */
+/* A new controller needs one row here. Names, aliases and the rules of --controllers are
+ * kube-controller-manager's. The first item that names a controller decides. "*" stands for all
+ * others, except those that must be requested. An empty value names none. */
 #include "controllers/gc/gc.h"
 #include "controllers/kit/controller.h"
 
 const struct controller *const all_controllers[] = {
 	&garbage_collector,
 	&namespace_controller,
+	&default_objects_controller,
 	&claim_protection_controller,
 	&provider_finalization_controller,
 	&dependent_controller,
@@ -21,7 +22,7 @@ static bool is_named(const struct controller *c, const char *name)
 	return strcmp(name, c->name) == 0 || strcmp(name, c->alias) == 0;
 }
 
-bool controller_is_chosen(const struct controller *c, char *const *choice, size_t n)
+bool controller_is_chosen(const struct controller *c, char *const *choice, size_t n, bool is_within_up)
 {
 	bool has_star = n == 0;
 	for (size_t i = 0; i < n; i++) {
@@ -33,7 +34,7 @@ bool controller_is_chosen(const struct controller *c, char *const *choice, size_
 		}
 		has_star = has_star || strcmp(choice[i], "*") == 0;
 	}
-	return has_star && !c->is_on_request;
+	return has_star && (is_within_up || !c->is_for_up) && !c->is_on_request;
 }
 
 static bool is_known(const char *name)
@@ -50,7 +51,8 @@ bool controllers_check(char *const *choice, size_t n, struct buf *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *name = choice[i][0] == '-' ? choice[i] + 1 : choice[i];
-		if (strcmp(choice[i], "*") != 0 && !is_known(name)) {
+		bool is_none = n == 1 && !choice[i][0];
+		if (!is_none && strcmp(choice[i], "*") != 0 && !is_known(name)) {
 			buf_printf(err, "--controllers: \"%s\" is not in the list of known controllers:", name);
 			for (const struct controller *const *c = all_controllers; *c; c++) {
 				buf_printf(err, "%s %s", c == all_controllers ? "" : ",", (*c)->name);

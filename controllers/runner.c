@@ -1,9 +1,9 @@
-/* Starts and stops controllers as a whole, with a client of their own: stopping that client ends
- * every request at once, so that a leader which lost its Lease is silent before another begins.
- * The election has a client of its own for the same reason.
+/* Starts and stops controllers together, with their own client. Stopping that client ends every
+ * request at once, so a leader that lost its Lease is silent before another begins. The election
+ * has its own client for the same reason.
  *
- * `lock` is there for metrics alone, which come from another thread; it is held while
- * controllers start and stop, never while they work. */
+ * Only metrics need `lock`, because they come from another thread. It is held while controllers
+ * start and stop, never while they work. */
 #include "controllers/runner.h"
 
 #include "base/exposition.h"
@@ -13,32 +13,26 @@
 
 enum { CONTROLLERS_MAX = 16 };
 
-/* A controller that runs. */
-struct running {
-	const struct controller *controller;
-	void *state;
-};
-
 struct runner {
 	struct runner_options options;
 	struct runner_election election;
 	struct client_config config;
 	struct client *election_client;
 	struct leader *leader;
-	pthread_mutex_t lock;      /* guards what follows, against runner_write_metrics() */
-	struct controller_env env; /* its client: NULL unless they run */
-	struct running running[CONTROLLERS_MAX];
+	pthread_mutex_t lock;      /* guards what follows against runner_write_metrics() */
+	struct controller_env env; /* its client is NULL unless the controllers run */
+	struct controller_run *running[CONTROLLERS_MAX];
 	size_t n_running;
 };
 
-static void notice(struct runner *r, bool is_problem, const char *text)
+static void runner_notice(struct runner *r, bool is_problem, const char *text)
 {
 	r->options.on_notice(r->options.ctx, "controllers", is_problem, str_of(text));
 }
 
 /* ---- controllers ---- */
 
-/* Both lines are for the same readers: whoever was warned wants to know when it is over. */
+/* Logs the end of an outage with the same severity, so that readers who were warned see both. */
 static void on_outage(void *ctx, bool is_over _unused_, struct str text)
 {
 	struct runner *r = ctx;
@@ -49,12 +43,15 @@ static int start_all(struct runner *r, struct buf *err)
 {
 	pthread_mutex_lock(&r->lock);
 	int error = client_new(&r->env.client, &r->config, err);
+	if (!error && (error = pool_new(&r->env.pool))) {
+		buf_printf(err, "cannot start threads for controllers: %s", strerror(-error));
+	}
 	r->env.settings = &r->options.settings;
 	r->env.outage = outage_new(&(struct outage_options){.client = r->env.client, .on_notice = on_outage, .ctx = r});
 	for (size_t i = 0; !error && all_controllers[i] && r->n_running < CONTROLLERS_MAX; i++) {
 		const struct controller *c = all_controllers[i];
-		if (controller_is_chosen(c, r->options.choice, r->options.n_choice)) {
-			r->running[r->n_running++] = (struct running){c, c->start(&r->env)};
+		if (controller_is_chosen(c, r->options.choice, r->options.n_choice, r->options.is_within_up)) {
+			r->running[r->n_running++] = controller_start(c, &r->env);
 		}
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -64,16 +61,18 @@ static int start_all(struct runner *r, struct buf *err)
 static void stop_all(struct runner *r)
 {
 	if (r->env.client) {
-		/* Before the lock: workers that wait for a server come back, and metrics need
+		/* Outside the lock: workers waiting for a server return now, and metrics need
 		 * not wait for them. */
 		client_stop(r->env.client);
 	}
 	pthread_mutex_lock(&r->lock);
 	while (r->n_running) {
-		const struct running *last = &r->running[--r->n_running];
-		last->controller->stop(last->state);
+		controller_stop(r->running[--r->n_running]);
 	}
+	/* The client goes before the pool: handlers on the client's thread add keys for the
+	 * pool. */
 	r->env.client = client_free(r->env.client);
+	r->env.pool = pool_free(r->env.pool);
 	r->env.outage = outage_free(r->env.outage);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -85,7 +84,7 @@ static void on_started(void *ctx)
 	struct runner *r = ctx;
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
-	notice(r, false, "elected: starting");
+	runner_notice(r, false, "elected: starting");
 	if (start_all(r, &err)) {
 		r->options.on_notice(r->options.ctx, "controllers", true, buf_str(&err));
 	}
@@ -94,7 +93,7 @@ static void on_started(void *ctx)
 static void on_stopped(void *ctx)
 {
 	struct runner *r = ctx;
-	notice(r, false, "not the leader any more: stopping");
+	runner_notice(r, false, "not the leader any more: stopping");
 	stop_all(r);
 }
 
@@ -102,7 +101,7 @@ static void on_new_leader(void *ctx, struct str identity)
 {
 	struct runner *r = ctx;
 	_cleanup_(mem_freep) char *text = mem_printf("the leader is " STR_FMT, STR_ARG(identity));
-	notice(r, false, text);
+	runner_notice(r, false, text);
 }
 
 static void on_problem(void *ctx, struct str problem)
@@ -149,6 +148,8 @@ int runner_new(struct runner **ret, const struct runner_options *options, struct
 	r->env.on_notice = options->on_notice;
 	r->env.ctx = options->ctx;
 	r->env.fake_nodes = options->fake_nodes;
+	r->env.server = str_of(r->config.server ? r->config.server : "");
+	r->env.ca = str_of(r->config.ca ? r->config.ca : "");
 	pthread_mutex_init(&r->lock, NULL);
 	if (options->election) {
 		r->election = *options->election;
@@ -216,10 +217,9 @@ static const struct {
 
 static void write_queues(struct runner *r, struct buf *out, size_t metric)
 {
-	for (size_t i = 0; i < r->n_running; i++) {
-		const struct running *c = &r->running[i];
-		struct workqueue *q;
-		for (size_t k = 0; (q = c->controller->queue(c->state, k)); k++) {
+	for (size_t i = 0; i < r->n_running * CONTROLLER_QUEUES_MAX; i++) {
+		struct workqueue *q = r->running[i / CONTROLLER_QUEUES_MAX]->workers[i % CONTROLLER_QUEUES_MAX].queue;
+		if (q) {
 			struct workqueue_stats stats;
 			workqueue_read_stats(q, &stats);
 			buf_printf(out, "%s{name=\"%s\"} %.17g\n", queue_metrics[metric].name, workqueue_name(q),
@@ -231,9 +231,9 @@ static void write_queues(struct runner *r, struct buf *out, size_t metric)
 static void write_own(struct runner *r, struct buf *out)
 {
 	for (size_t i = 0; i < r->n_running; i++) {
-		const struct running *c = &r->running[i];
+		struct controller_run *c = r->running[i];
 		if (c->controller->write_metrics) {
-			c->controller->write_metrics(c->state, out);
+			c->controller->write_metrics(c, out);
 		}
 	}
 }

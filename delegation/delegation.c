@@ -1,15 +1,17 @@
-/* It ends in three steps, each needed for the next. Stop: every question ends, and no new one
- * begins. The clients end, and with them the threads that call back. Only then the parts go. Three
- * kubeconfigs may name three servers or users, so there are up to three clients; where one is not
- * given, the core one serves. */
+/* The server's delegates, put together. Three kubeconfigs may name three servers or users, so there
+ * are up to three clients; the core one is used where another is not given.
+ *
+ * Shutdown has three steps, each needed for the next. Stop: every question ends, and no new one
+ * begins. Then the clients end, and with them the threads that call back. Only then the parts
+ * are freed. */
 #include "delegation/delegation.h"
 
+#include "delegation/access_reviews.h"
 #include "delegation/cluster_trust.h"
-#include "delegation/reviews/access_reviews.h"
-#include "delegation/reviews/namespaces.h"
-#include "delegation/reviews/token_reviews.h"
-#include "delegation/webhooks/policies.h"
-#include "delegation/webhooks/webhooks.h"
+#include "delegation/namespaces.h"
+#include "delegation/token_reviews.h"
+#include "delegation/webhook_store.h"
+#include "delegation/webhooks.h"
 
 /* A client of one kube-apiserver as one user. */
 struct link {
@@ -59,7 +61,7 @@ static const struct link *link_or_core(const struct delegation *d, const struct 
 	return l->client ? l : &d->core;
 }
 
-/* ---- what the server asks ---- */
+/* ---- the server's questions ---- */
 
 static bool ask_token(void *ctx, struct token_question *q)
 {
@@ -113,13 +115,12 @@ static void write_missing(void *ctx, struct buf *out)
 	trust_follower_write_missing(d->trust, out);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 static void make_tokens(struct delegation *d)
 {
 	const struct link *l = link_or_core(d, &d->token_link);
-	d->tokens = token_reviews_new(&(struct token_reviews_options){
-		.client = l->client,
+	d->tokens = token_reviews_new(&(struct token_reviews_options){.client = l->client,
 		.server = l->config.server,
 		.ttl_ms = d->options.token_ttl_ms,
 		.on_notice = d->options.on_notice,
@@ -236,7 +237,7 @@ void delegation_stop(struct delegation *d)
 	namespaces_stop(d->namespaces);
 	webhooks_stop(d->webhooks);
 	trust_follower_stop(d->trust);
-	/* Behind the parts: a client that has stopped could not carry out their ends. */
+	/* After the parts: a client that has stopped could not run their last callbacks. */
 	stop_link(&d->token_link);
 	stop_link(&d->access_link);
 	stop_link(&d->core);

@@ -1,8 +1,9 @@
-/* StorageMigrations: which are wanted, what each waits for, which one is carried out, and what is said of it. */
-#include "migration/migrator_private.h"
-
+/* Writes the migrator's findings into objects. First StorageMigrations: which are wanted, what each
+ * waits for, which one is carried out. Then StorageVersions: the migrator makes them, keeps them
+ * true, and removes them with their kinds. */
+#include "api/model/members.h"
 #include "base/clock.h"
-#include "migration/version_plan.h"
+#include "migration/migrator_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static int compare_ages(const void *x, const void *y)
 		(a->cached->create_revision < b->cached->create_revision);
 }
 
-/* Most have ended: what the cache has of them is enough. */
+/* Most migrations have ended. The values that the cache keeps of them are enough, so they are not decoded. */
 static bool read_item(struct migrator *m, struct item *ret, const struct cached *c, struct arena *a)
 {
 	struct str state = cached_value(c, m->fields[FIELD_STATE]);
@@ -91,7 +92,7 @@ static struct migration_facts facts_of(
 {
 	struct migration_facts f = {.kind = k, .mode = m->options.mode};
 	struct cache_census census;
-	const struct door *common = view_common(view, k);
+	const struct version *common = view_common(view, k);
 	cache_census(m->options.cache, k, &census);
 	f.common = agreement_common(m->options.agreement, k) == common ? common : NULL;
 	f.disagreement = common ? STR("this server is not certain of its own registration") : view_disagreement(view, k, a);
@@ -104,8 +105,8 @@ static struct migration_facts facts_of(
 
 /* ---- saying ---- */
 
-static bool say(struct migrator *m, const struct cached *c, const struct migration *what, const struct migration_report *report,
-	const struct storage_compare *guard, struct arena *a)
+static bool migration_say(struct migrator *m, const struct cached *c, const struct migration *what,
+	const struct migration_report *report, const struct storage_compare *guard, struct arena *a)
 {
 	struct record r = {.kind = m->migrations, .old = c, .guard = guard};
 
@@ -130,8 +131,8 @@ static void note_end(struct migrator *m, const struct migration *what, const str
 	}
 }
 
-/* Of one that is not carried out now. */
-static bool say_state(struct migrator *m, const struct item *item, enum migration_state state,
+/* Says the state of a migration that is not carried out now. */
+static bool migration_say_state(struct migrator *m, const struct item *item, enum migration_state state,
 	const struct migration_verdict *v, const struct migration_facts *f, struct arena *a)
 {
 	const struct migration *what = &item->migration;
@@ -146,9 +147,9 @@ static bool say_state(struct migrator *m, const struct item *item, enum migratio
 		.progress = what->progress};
 
 	if (state == MIGRATION_RUNNING) {
-		r.version = door_api_version(f->common, a);
+		r.version = version_api_version(f->common, a);
 	}
-	if (!say(m, item->cached, what, &r, NULL, a)) {
+	if (!migration_say(m, item->cached, what, &r, NULL, a)) {
 		return false;
 	}
 	note_end(m, what, f->kind, &r);
@@ -170,7 +171,7 @@ static bool report_run(struct migrator *m, const struct cached *c, const struct 
 	struct migration_report r = {.state = state,
 		.reason = reason,
 		.message = message,
-		.version = door_api_version(run->version, a),
+		.version = version_api_version(run->version, a),
 		.n_migrated = run->n_migrated,
 		.n_conflicts = run->n_conflicts,
 		.progress = buf_str(&run->at)};
@@ -178,7 +179,7 @@ static bool report_run(struct migrator *m, const struct cached *c, const struct 
 	cache_census(m->options.cache, run->kind, &census);
 	r.n_total = census_total(&census, run->kind);
 	r.n_remaining = census_others(&census, run->kind, run->version);
-	if (!say(m, c, what, &r, guard, a)) {
+	if (!migration_say(m, c, what, &r, guard, a)) {
 		return false;
 	}
 	m->run.recorded_ms = clock_mono_ms();
@@ -223,7 +224,7 @@ static void stop_run(struct migrator *m, const struct item *item, const struct m
 static void start_run(struct migrator *m, const struct item *item, const struct migration_verdict *v,
 	const struct migration_facts *f, struct arena *a)
 {
-	if (!say_state(m, item, MIGRATION_RUNNING, v, f, a)) {
+	if (!migration_say_state(m, item, MIGRATION_RUNNING, v, f, a)) {
 		return;
 	}
 	run_begin(m, &item->migration, f);
@@ -231,7 +232,7 @@ static void start_run(struct migrator *m, const struct item *item, const struct 
 		"StorageMigration " STR_FMT ": " STR_FMT " are stored in " STR_FMT ", %" PRId64 " of %" PRId64
 		" in another version",
 		STR_ARG(item->migration.name), STR_ARG(kind_group_resource(f->kind, a)),
-		STR_ARG(door_api_version(f->common, a)), f->n_others, f->n_total);
+		STR_ARG(version_api_version(f->common, a)), f->n_others, f->n_total);
 }
 
 static void migrations_item(struct migrator *m, const struct item *item, const struct migration_facts *f, struct arena *a)
@@ -245,18 +246,18 @@ static void migrations_item(struct migrator *m, const struct item *item, const s
 	} else if (v.step == MIGRATION_RUN && !m->run.kind) {
 		start_run(m, item, &v, f, a);
 	} else if (v.step == MIGRATION_WAIT || v.step == MIGRATION_FAIL) {
-		say_state(m, item, v.step == MIGRATION_WAIT ? MIGRATION_WAITING : MIGRATION_FAILED, &v, f, a);
+		migration_say_state(m, item, v.step == MIGRATION_WAIT ? MIGRATION_WAITING : MIGRATION_FAILED, &v, f, a);
 	}
 }
 
 /* ---- automatic ones ---- */
 
-static void create(struct migrator *m, const struct kind *k, struct arena *a)
+static void migration_create(struct migrator *m, const struct kind *k, struct arena *a)
 {
 	struct json *spec = json_object(a), *resource = json_object(a);
 	struct record r = {.kind = m->migrations, .label = LABEL, .value = LABEL_VALUE, .spec = spec, .status = json_object(a)};
 
-	json_add(a, resource, STR("group"), json_string(a, str_of(k->doors[0].group)));
+	json_add(a, resource, STR("group"), json_string(a, str_of(k->versions[0].group)));
 	json_add(a, resource, STR("resource"), json_string(a, str_of(k->resource)));
 	json_add(a, spec, STR("resource"), resource);
 	r.name = arena_printf(a, STR_FMT "-", STR_ARG(kind_group_resource(k, a)));
@@ -265,7 +266,7 @@ static void create(struct migrator *m, const struct kind *k, struct arena *a)
 	}
 }
 
-static void create_if_due(
+static void migration_create_if_due(
 	struct migrator *m, const struct migration_facts *f, const struct item *items, size_t n, struct arena *a)
 {
 	const struct item *failed = NULL;
@@ -285,11 +286,11 @@ static void create_if_due(
 		migration_read(&read, o);
 	}
 	if (migration_is_due(f, failed ? &read : NULL, clock_wall_s())) {
-		create(m, f->kind, a);
+		migration_create(m, f->kind, a);
 	}
 }
 
-/* Whoever has put a finalizer on one wants to see it. */
+/* A migration with a finalizer stays: somebody wants to see it. */
 static void remove_old(struct migrator *m, const struct item *items, size_t n, struct arena *a)
 {
 	unsigned n_kept[KIND_COUNT_MAX] = {0};
@@ -325,8 +326,111 @@ void migrations_tend(struct migrator *m, const struct agreement_view *view, stru
 	}
 	for (size_t i = 0; i < kind_count() && migrator_goes_on(m); i++) {
 		if (facts[i].kind) {
-			create_if_due(m, &facts[i], items, n, a);
+			migration_create_if_due(m, &facts[i], items, n, a);
 		}
 	}
 	remove_old(m, items, n, a);
+}
+
+/* ---- StorageVersions ---- */
+
+/* The numbers of a StorageVersion change with every object, which is not worth a write each time. After a quiet time the first change is written at
+ * once, so that a user who has just begun sees it. Later ones are written at intervals that double, up to report_ms. */
+static void version_note_report(struct migrator *m, const struct kind *k)
+{
+	int64_t now_ms = clock_mono_ms(), longest_ms = m->options.report_ms;
+	int64_t *wait_ms = &m->report_wait_ms[k->index];
+	bool was_quiet = *wait_ms == 0 || now_ms >= m->reported_ms[k->index] + 2 * longest_ms;
+
+	*wait_ms = MIN(was_quiet ? m->options.poll_ms : *wait_ms * 2, longest_ms);
+	m->reported_ms[k->index] = now_ms;
+	m->is_report_due[k->index] = false;
+}
+
+static bool version_is_due(struct migrator *m, const struct kind *k, const struct json *status, const struct json *old)
+{
+	return !old || m->is_report_due[k->index] || version_status_is_news(status, old) ||
+		clock_mono_ms() >= m->reported_ms[k->index] + m->report_wait_ms[k->index];
+}
+
+static void version_report(struct migrator *m, const struct agreement_view *view, const struct kind *k, struct arena *a)
+{
+	struct record r = {.kind = m->versions, .name = kind_group_resource(k, a)};
+	_cleanup_(cached_unrefp) struct cached *old = cache_get(m->options.cache, r.kind, STR(""), r.name);
+	const struct version *common = agreement_common(m->options.agreement, k);
+	const struct json *old_status = NULL;
+	struct cache_census census;
+	struct object *o;
+
+	r.old = old;
+	if (old && cached_object(&o, old, a) == 0) {
+		old_status = json_gets(o->fields, "status");
+	}
+	cache_census(m->options.cache, k, &census);
+	r.status =
+		version_status(view, k, common == view_common(view, k) ? common : NULL, &census, old_status, clock_wall_s(), a);
+	if (json_equal(r.status, old_status)) {
+		return;
+	}
+	if (version_is_due(m, k, r.status, old_status) && record_put(m, &r, a)) {
+		version_note_report(m, k);
+	} else {
+		m->has_rest = true;
+	}
+}
+
+/* ---- kinds that are no more ---- */
+
+static bool is_of_our_kinds(struct migrator *m, struct str name, struct arena *a)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (kind_has_version(kind_at(i), m->options.is_standalone) &&
+			str_eq(name, kind_group_resource(kind_at(i), a))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Another server may know a kind that this one does not. So the StorageVersion stays as long as a server lives that it names. */
+static bool is_over(const struct agreement_view *view, const struct cached *version, struct arena *a)
+{
+	const struct json *servers, *each;
+	struct object *o;
+
+	if (cached_object(&o, version, a)) {
+		return false;
+	}
+	servers = json_gets(json_gets(o->fields, "status"), "storageVersions");
+	for (uint32_t i = 0; (each = list_item(servers, i)); i++) {
+		if (agreement_view_find(view, member_text(each, "apiServerID"))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void remove_others(struct migrator *m, const struct agreement_view *view, struct arena *a)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(m->options.cache, m->versions);
+	const struct cache_filter all = {0};
+	const struct cached *each;
+	struct cache_iter it;
+
+	cache_iter_init(&it, s, &all, STR(""));
+	while ((each = cache_iter_next(&it)) && migrator_goes_on(m)) {
+		if (!is_of_our_kinds(m, each->name, a) && is_over(view, each, a)) {
+			record_remove(m, each, a);
+		}
+	}
+}
+
+void reports_update(struct migrator *m, const struct agreement_view *view, struct arena *a)
+{
+	for (size_t i = 0; i < kind_count() && migrator_goes_on(m); i++) {
+		if (kind_has_version(kind_at(i), m->options.is_standalone)) {
+			version_report(m, view, kind_at(i), a);
+		}
+	}
+	remove_others(m, view, a);
 }

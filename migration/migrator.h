@@ -1,17 +1,23 @@
-/* The migrator: has objects stored in the version that all replicas write, and says which that is (seed 003).
+/* The migrator has objects stored in the version that all replicas write, and publishes which
+ * version that is.
  *
- * All replicas have one; the one that holds PREFIX/migrator, under the lease of its registration, works. Every transaction of it is guarded by that key and by
- * its registration, so what a migrator sends after it has lost either is refused. It
+ * Every replica has one. The one that holds PREFIX/migrator, under the lease of its registration,
+ * works. Each of its transactions is guarded by that key and by its registration, so etcd refuses
+ * the transactions of a migrator that has lost either. The migrator
  *
- *   - keeps a StorageVersion for each kind, in any mode;
- *   - Auto: makes a StorageMigration when all replicas agree and objects are stored otherwise;
- *   - Auto and Manual: carries out StorageMigrations. An object is put as it is, in the other version, if nobody has changed it since; neither generation nor
- *     managed fields move, and immutable objects are no exception.
+ * - keeps a StorageVersion for each kind, in any mode;
+ * - Auto: makes a StorageMigration when all replicas agree and objects are stored otherwise;
+ * - Auto and Manual: carries out StorageMigrations. It puts an object in the other version,
+ *   otherwise unchanged, if nobody has changed it since. Neither generation nor managed fields
+ *   move, and immutable objects are no exception.
  *
- * A migration has succeeded when the cache, as fresh as etcd, shows no object in another version, and in a transaction that proves that no replica has changed what
- * it writes since all agreed. It may stop anywhere and be taken up by another replica: what it says of its progress is never ahead of what is done.
+ * A migration succeeds when the cache, as fresh as etcd, shows no object in another version. A last
+ * transaction must also prove that no replica has changed what it writes since all agreed. A
+ * migration may stop anywhere, and another replica may take it up: its reported progress is never
+ * ahead of the work done.
  *
- * One thread of its own, which blocks on the store. */
+ * The migrator has one thread of its own, which blocks on the store.
+ */
 #ifndef MIGRATION_MIGRATOR_H
 #define MIGRATION_MIGRATOR_H
 
@@ -26,7 +32,7 @@ struct migrator_options {
 	struct cache *cache;
 	struct agreement *agreement;
 	struct str prefix;  /* "/annals" */
-	bool is_standalone; /* which kinds and doors there are */
+	bool is_standalone; /* which kinds and versions there are */
 	enum storage_migration mode;
 	int64_t rate;      /* objects a second; 0: no limit */
 	int64_t poll_ms;   /* between two looks when nothing is said; 0: 1,000 */

@@ -1,9 +1,10 @@
-/* The migrator from inside. All of it is its thread's, but for what is marked. */
+/* The migrator from inside. Its thread owns all of it, but for the members that are marked. */
 #ifndef MIGRATION_MIGRATOR_PRIVATE_H
 #define MIGRATION_MIGRATOR_PRIVATE_H
 
 #include "migration/migration_plan.h"
 #include "migration/migrator.h"
+#include "storage/engine/plan.h"
 
 #include <pthread.h>
 
@@ -17,6 +18,7 @@ enum { FIELD_GROUP, FIELD_RESOURCE, FIELD_STATE, FIELDS };
 /* Counted for /metrics. */
 struct migration_counts {
 	_Atomic uint64_t n_rewritten[KIND_COUNT_MAX], n_conflicts[KIND_COUNT_MAX];
+	_Atomic uint64_t n_rounds, n_looks; /* rounds of the thread, and those in which it looked at everything */
 	_Atomic uint64_t n_batches, n_succeeded, n_failed, running_ms;
 	_Atomic bool is_holding, is_running;
 };
@@ -32,14 +34,14 @@ struct run {
 	struct arena arena; /* of its texts */
 	struct str name, uid;
 	const struct kind *kind; /* NULL: none is */
-	const struct door *version;
+	const struct version *version;
 	struct buf at;        /* NAMESPACE/NAME of the last object that is done with; empty: none yet */
 	struct run_left oversized;   /* which etcd refused for their size */
 	struct run_left unencodable; /* which cannot be read, or said in the version */
 	int64_t n_moved;      /* rewritten or conflicting in this pass */
 	int64_t n_migrated, n_conflicts;
 	bool is_at_end;  /* of a pass */
-	bool is_stalled; /* etcd refuses to write: somebody has been told */
+	bool is_stalled; /* etcd refuses to write: the log says so */
 	int64_t next_ms, recorded_ms, since_ms;
 };
 
@@ -60,6 +62,8 @@ struct migrator {
 	int64_t lock_revision, lock_lease; /* of PREFIX/migrator; 0: somebody else has it */
 	int64_t lock_at_ms;                /* when to try again */
 	int64_t migrations_at_ms;          /* when to look at everything again */
+	int64_t looked_at;                 /* the cache's revision before everything was looked at last */
+	bool has_rest;                     /* that look left something to be written later */
 	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */
 	bool is_unsure;                    /* whether the last one was carried out, or etcd is there */
 	int64_t reported_ms[KIND_COUNT_MAX],
@@ -70,26 +74,23 @@ struct migrator {
 
 void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...) _printf_(3, 4);
 bool migrator_is_stopping(struct migrator *m);
-/* Asked between one write and the next of those that may be very many: it is still our turn, nobody wants us to stop, and the last one was answered and is
- * in the cache. So etcd is waited for in vain only once. */
+/* Asked between two writes of many: is it still our turn, may we go on, was the last write answered, and does the cache show it? So a round waits for an
+ * etcd that does not answer only once. */
 bool migrator_goes_on(struct migrator *m);
 
-/* ---- migrator_lock.c: whose turn it is ---- */
+/* ---- migrator.c: whose turn it is ---- */
 
 bool migrator_lock_take(struct migrator *m); /* is PREFIX/migrator ours? Tries to have it so */
 void migrator_lock_lose(struct migrator *m); /* somebody else has it */
 void migrator_lock_give_up(struct migrator *m);
-/* What guards every write of the migrator: that it is still our turn, and the ticket; and looks at both keys, for the branch in which they do not hold. */
-enum { TURN_GUARDS = 2 };
-void migrator_lock_guards(const struct migrator *m, const struct agreement_ticket *ticket,
-	struct storage_compare guards[TURN_GUARDS], struct storage_step looks[TURN_GUARDS]);
-/* By those looks: one of them did not hold, which has been seen to. */
-bool migrator_lock_is_over(
-	struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS]);
+/* Guards a plan: that it is still our turn. The number of a look, for migrator_lock_judge(). The plan has a change already. */
+size_t migrator_lock_guard(const struct migrator *m, struct plan *p);
+/* plan_judge(), after a look at whose turn it is: PLAN_REFUSED where it is not ours any more, which has been noted. */
+enum plan_outcome migrator_lock_judge(struct migrator *m, const struct plan *p, size_t look);
 /* The cache has come to this revision, or (0) to where etcd is now. */
 bool migrator_lock_await_cache(struct migrator *m, int64_t revision);
 
-/* ---- records.c: our own objects ---- */
+/* ---- migrator.c: our own objects ---- */
 
 /* An object of one of our kinds, decoded from the cache, with another status. old: NULL creates it. */
 struct record {
@@ -101,11 +102,11 @@ struct record {
 	const struct json *status;
 	const struct storage_compare *guard; /* one more; NULL: none */
 };
-/* False: it was not written; somebody has changed it, or it is not our turn any more, or etcd is not there. Look again later. */
+/* Returns false if it was not written: somebody has changed it, it is not our turn any more, or etcd did not answer. Look again later. */
 bool record_put(struct migrator *m, const struct record *r, struct arena *a);
 bool record_remove(struct migrator *m, const struct cached *old, struct arena *a);
 
-/* ---- reports.c: StorageVersions ---- */
+/* ---- migrations.c: StorageVersions ---- */
 
 void reports_update(struct migrator *m, const struct agreement_view *view, struct arena *a);
 

@@ -1,12 +1,11 @@
-/* A migration that runs: objects of a kind, from the cache, put as they are in another version. Each in a transaction of its own, since what one transaction
- * writes has one resourceVersion: a client whose watch breaks among such events takes it up behind that version, and would never be told of the others.
- * A batch of them is under way at a time. */
+/* A migration that runs: it takes objects of a kind from the cache, and puts them as they are in another version. Each has a transaction of its own. Objects
+ * that are written in one transaction have one resourceVersion: a client whose watch breaks among their events would resume behind that version, and
+ * never see the others. A batch of transactions is under way at a time. */
 #include "migration/migrator_private.h"
 
 #include "base/clock.h"
-#include "migration/version_plan.h"
-#include "storage/keys.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum {
@@ -23,9 +22,9 @@ struct moved {
 	const struct cached *object;
 	struct str key, value;
 	int64_t lease;
-	struct storage_txn txn;
-	struct storage_compare guards[TURN_GUARDS + 1];
-	struct storage_step put, looks[TURN_GUARDS];
+	const struct object *read; /* the object, decoded */
+	struct plan plan;
+	size_t lock_look;
 };
 
 struct batch {
@@ -112,27 +111,28 @@ static size_t batch_limit(const struct migrator *m)
 	return rate > 0 ? MIN((size_t)BATCH_MAX, (size_t)MAX(rate / BATCHES_A_SECOND, 1)) : BATCH_MAX;
 }
 
-static bool encode(const struct cached *from, const struct door *version, struct arena *a, struct str *ret)
+static bool moved_encode(struct moved *moved, const struct version *version, struct arena *a)
 {
 	_cleanup_(buf_done) struct buf text;
 	struct object *o;
 
 	buf_init(&text, SIZE_MAX / 2);
-	if (cached_object(&o, from, a) || !object_encode_stored(&text, o, version)) {
+	if (cached_object(&o, moved->object, a) || !object_encode_stored(&text, o, version)) {
 		return false;
 	}
-	*ret = arena_dup(a, buf_str(&text));
+	moved->read = o;
+	moved->value = arena_dup(a, buf_str(&text));
 	return true;
 }
 
-/* Adds an object; false: the batch is full without it. What cannot be encoded is left out, and counted once the batch is done
- * with, which may be made several times. */
+/* Adds an object. Returns false if the batch is full without it. An object that cannot be encoded is left out. It is counted when the batch is done,
+ * since the same batch may be made several times. */
 static bool batch_add(struct migrator *m, struct batch *b, const struct cached *o)
 {
 	struct moved *moved = arena_new(&b->arena, struct moved);
 
 	moved->object = o;
-	if (!encode(o, m->run.version, &b->arena, &moved->value)) {
+	if (!moved_encode(moved, m->run.version, &b->arena)) {
 		if (b->n_unencodable++ == 0) {
 			b->unencodable = rest_of(o, &b->arena);
 		}
@@ -141,9 +141,9 @@ static bool batch_add(struct migrator *m, struct batch *b, const struct cached *
 	if (b->n > 0 && b->n_bytes + moved->value.n > BATCH_BYTES) {
 		return false;
 	}
-	moved->key = key_object(
-		&b->arena, m->options.prefix, str_of(o->kind->doors[0].group), str_of(o->kind->resource), o->ns, o->name);
+	moved->key = object_id_key(&(struct object_id){o->kind, o->ns, o->name}, m->options.prefix, &b->arena);
 	b->n_bytes += moved->value.n;
+	assert(b->n < BATCH_MAX);
 	b->moved[b->n++] = moved;
 	return true;
 }
@@ -157,7 +157,7 @@ static void batch_fill(struct migrator *m, struct batch *b)
 	struct cache_iter it;
 	size_t limit = batch_limit(m), n_seen = 0;
 
-	/* With a NUL behind it: the next key there may be. */
+	/* A NUL behind the last key makes the smallest key that can follow it. */
 	cache_iter_init(&it, b->snapshot, &all, at.n ? (struct str){arena_dup(&b->arena, at).p, at.n + 1} : at);
 	while (b->n < limit && n_seen++ < WALK_MAX && (o = cache_iter_next(&it))) {
 		if (o->stored_version != m->run.version && !batch_add(m, b, o)) {
@@ -182,21 +182,23 @@ static void batch_drop(struct migrator *m, struct batch *b, size_t i)
 /* Only etcd knows under which lease an object is. */
 static enum storage_result batch_read_leases(struct migrator *m, struct batch *b)
 {
-	struct storage_step looks[BATCH_MAX];
-	struct storage_txn txn = {.op.timeout_ms = STORE_TIMEOUT_MS, .success = looks, .n_success = b->n};
+	struct plan p;
 
+	plan_init(&p, &b->arena, m->options.prefix);
 	for (size_t i = 0; i < b->n; i++) {
-		looks[i] = (struct storage_step){.kind = STEP_GET, .key = b->moved[i]->key, .keys_only = true};
+		plan_read(&p, b->moved[i]->key, STR(""))->keys_only = true;
 	}
-	enum storage_result result = storage_txn_wait(m->options.storage, &txn);
+	p.txn.op.timeout_ms = STORE_TIMEOUT_MS;
+	enum storage_result result = plan_wait(&p, m->options.storage);
 	for (size_t i = b->n; result == STORAGE_OK && i-- > 0;) {
-		if (storage_step_has(&looks[i], b->moved[i]->object->revision)) {
-			b->moved[i]->lease = looks[i].kvs[0].lease;
+		const struct storage_step *look = &p.txn.success[i];
+		if (storage_step_has(look, b->moved[i]->object->revision)) {
+			b->moved[i]->lease = look->kvs[0].lease;
 		} else {
 			batch_drop(m, b, i);
 		}
 	}
-	storage_op_clear(&txn.op);
+	plan_clear(&p);
 	return result;
 }
 
@@ -208,28 +210,24 @@ enum written {
 	MOVED_LATER, /* once things are as they should be */
 };
 
-static void moved_prepare(struct migrator *m, const struct batch *b, struct moved *o)
+/* The object stays the same, so nothing follows from it for the indexes. */
+static void moved_prepare(struct migrator *m, struct batch *b, struct moved *o)
 {
-	migrator_lock_guards(m, &b->ticket, o->guards, o->looks);
-	o->guards[TURN_GUARDS] = storage_compare_mod(o->key, o->object->revision);
-	o->put = (struct storage_step){.kind = STEP_PUT, .key = o->key, .value = o->value, .lease = o->lease};
-	o->txn = (struct storage_txn){.op.timeout_ms = STORE_TIMEOUT_MS,
-		.compares = o->guards,
-		.n_compares = ARRAY_SIZE(o->guards),
-		.success = &o->put,
-		.n_success = 1,
-		.failure = o->looks,
-		.n_failure = ARRAY_SIZE(o->looks)};
-}
+	const struct cached *c = o->object;
 
-/* The guards did not hold: if it is still our turn, the object's. */
-static enum written moved_refused(struct migrator *m, struct batch *b, size_t i)
-{
-	if (migrator_lock_is_over(m, &b->ticket, b->moved[i]->looks)) {
-		return MOVED_LATER;
-	}
-	batch_drop(m, b, i);
-	return MOVED;
+	plan_init(&o->plan, &b->arena, m->options.prefix);
+	plan_change(&o->plan,
+		&(struct plan_change){.kind = c->kind,
+			.ns = c->ns,
+			.name = c->name,
+			.before = o->read,
+			.after = o->read,
+			.revision = c->revision,
+			.stored = o->value,
+			.lease = o->lease,
+			.ticket = &b->ticket});
+	o->lock_look = migrator_lock_guard(m, &o->plan);
+	o->plan.txn.op.timeout_ms = STORE_TIMEOUT_MS;
 }
 
 static void batch_finish(struct migrator *m, struct batch *b, size_t i)
@@ -242,15 +240,15 @@ static void batch_finish(struct migrator *m, struct batch *b, size_t i)
 	b->moved[i] = b->moved[--b->n];
 }
 
-/* One that etcd refuses for its size stays as it is. */
+/* Drops an object that etcd refuses for its size; it stays stored as it is. */
 static void batch_skip(struct migrator *m, struct batch *b, size_t i)
 {
 	left_add(&m->run.oversized, 1, rest_of(b->moved[i]->object, &b->arena));
 	b->moved[i] = b->moved[--b->n];
 }
 
-/* Once, and not for each of many attempts in vain. */
-static void note_stalled(struct migrator *m, const struct storage_op *op)
+/* Reports the stall only once, not on each of many failed attempts. */
+static void run_note_stalled(struct migrator *m, const struct storage_op *op)
 {
 	struct run *r = &m->run;
 
@@ -264,41 +262,47 @@ static void note_stalled(struct migrator *m, const struct storage_op *op)
 /* Takes the object from the batch where there is nothing more to be done. */
 static enum written moved_result(struct migrator *m, struct batch *b, size_t i)
 {
-	const struct storage_txn *txn = &b->moved[i]->txn;
+	struct moved *o = b->moved[i];
 
-	switch (txn->op.result) {
-	case STORAGE_OK:
-		if (!txn->succeeded) {
-			return moved_refused(m, b, i);
-		}
+	switch (migrator_lock_judge(m, &o->plan, o->lock_look)) {
+	case PLAN_DONE:
 		batch_finish(m, b, i);
 		return MOVED;
-	case STORAGE_TOO_LARGE:
+	case PLAN_CONFLICT:
+		batch_drop(m, b, i);
+		return MOVED;
+	case PLAN_UNREGISTERED:
+	case PLAN_REFUSED:
+		return MOVED_LATER; /* it is not this server's turn any more */
+	case PLAN_FAILED:
+		break;
+	}
+	if (o->plan.txn.op.result == STORAGE_TOO_LARGE) {
 		batch_skip(m, b, i);
 		return MOVED;
-	case STORAGE_LEASE_GONE:
-		return MOVED_AGAIN;
-	default:
-		note_stalled(m, &txn->op);
-		return MOVED_LATER;
 	}
+	if (o->plan.txn.op.result == STORAGE_LEASE_GONE) {
+		return MOVED_AGAIN;
+	}
+	run_note_stalled(m, &o->plan.txn.op);
+	return MOVED_LATER;
 }
 
 static enum written batch_put(struct migrator *m, struct batch *b)
 {
-	struct storage_txn *txns[BATCH_MAX];
+	struct plan *plans[BATCH_MAX];
 	enum written all = MOVED;
 
 	for (size_t i = 0; i < b->n; i++) {
 		moved_prepare(m, b, b->moved[i]);
-		txns[i] = &b->moved[i]->txn;
+		plans[i] = &b->moved[i]->plan;
 	}
-	storage_txns_wait(m->options.storage, txns, b->n);
+	plans_wait(plans, b->n, m->options.storage);
 	for (size_t i = b->n; i-- > 0;) {
 		struct moved *o = b->moved[i];
 		enum written written = moved_result(m, b, i);
 		all = MAX(all, written);
-		storage_op_clear(&o->txn.op);
+		plan_clear(&o->plan);
 	}
 	return all;
 }
@@ -381,7 +385,7 @@ static bool run_is_stuck(const struct run *r)
 	return r->oversized.n + r->unencodable.n > 0 && r->n_moved == 0;
 }
 
-/* Nobody has changed what he writes since the view: from then on, everybody has written the same version. */
+/* No replica has changed its version since the view: from then on, everybody has written the same version. */
 static bool run_conclude(struct migrator *m, const struct agreement_view *view, const struct cache_census *census)
 {
 	struct storage_compare unchanged = {.target = COMPARE_MOD,
@@ -433,6 +437,7 @@ static void run_finish(struct migrator *m)
 
 void run_step(struct migrator *m)
 {
+	assert(m->run.kind && m->lock_revision);
 	if (m->run.is_at_end) {
 		run_finish(m);
 	} else {

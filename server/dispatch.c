@@ -9,11 +9,10 @@
 #include "server/request/agreed_version.h"
 #include "server/request/head.h"
 #include "server/request/limits.h"
+#include "server/request/request.h"
 #include "server/request/request_audit.h"
-#include "server/request/request_metrics.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/verbs/diff.h"
 #include "server/verbs/verbs.h"
 #include "server/write/write.h"
 
@@ -57,13 +56,21 @@ static void request_dispatch(struct request *q)
 		reply_status(q);
 		return;
 	}
+	if (request_return(q)) {
+		reply_status(q);
+		return;
+	}
 	if (!q->route.is_resource) {
 		nonresource(q);
 		return;
 	}
-	if (q->route.door->deprecation) {
-		request_warn(q, str_of(q->route.door->deprecation));
+	if (q->route.version->deprecation) {
+		request_warn(q, str_of(q->route.version->deprecation));
 		request_audit_deprecated(q);
+	}
+	if (extension_of(&q->route)) {
+		extension_answer(q);
+		return;
 	}
 	verb_function(q->route.action)(q);
 }
@@ -73,8 +80,7 @@ static void request_dispatch(struct request *q)
 /* Without what whole objects have. */
 static unsigned forms_allowed(const struct route *r)
 {
-	bool is_action = r->sub && r->action == VERB_CREATE;
-	if (r->kind->is_answered || is_action) {
+	if (extension_of(r)) {
 		return 0;
 	}
 	switch (r->action) {
@@ -93,20 +99,21 @@ static unsigned media_allowed(const struct route *r)
 	if (!r->is_resource || !r->kind) {
 		return 0;
 	}
-	/* No door: there is no such subresource, which is said before anything is answered. */
-	bool is_only_text = r->body_door && !protobuf_has_objects(r->body_kind, r->body_door);
+	/* No version: there is no such subresource, which is said before anything is answered. */
+	bool is_only_text = r->body_version && !protobuf_has_objects(r->body_kind, r->body_version);
 	return forms_allowed(r) | (is_only_text ? ALLOW_ONLY_TEXT : 0);
 }
 
-/* What is wrong is said when the user may know it. */
+/* Errors found here are answered later, when the user is known to be allowed to see them. */
 static void dispatch_negotiate(struct request *q)
 {
 	status_init(&q->media_status, q->a);
 	if (q->is_late) {
 		return;
 	}
-	if (q->route.sub && q->route.sub->is_diff) {
-		q->is_bad_media = diff_negotiate(q);
+	int r;
+	if (q->route.kind && extension_of(&q->route) != EXTENSION_NONE && extension_negotiate(q, &r)) {
+		q->is_bad_media = r;
 		return;
 	}
 	q->is_bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
@@ -192,7 +199,7 @@ void request_on_request(void *server, struct http_exchange *x)
 		timing_pass(q, STEP_RECEIVED);
 	}
 	q->is_cache_waiter = false;
-	/* What the cache has learnt meanwhile may be that it does not know all there is. */
+	/* Meanwhile the cache may have met objects in versions that this server does not know. */
 	if (!was_cache_waiter || q->wait.result != STORAGE_OK || agreed_version_can_read(q)) {
 		q->next(q);
 	}
@@ -225,6 +232,16 @@ static void request_log(struct request *q, int64_t duration_ns)
 	}
 }
 
+/* A watch is under way for as long as it lasts. */
+void request_on_answered(void *server _unused_, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+
+	if (q && (q->class != CLASS_WATCH || http_status(x) != 200)) {
+		request_leave(q);
+	}
+}
+
 void request_on_done(void *server, struct http_exchange *x)
 {
 	struct request *q = http_context(x);
@@ -244,9 +261,12 @@ void request_on_done(void *server, struct http_exchange *x)
 	request_log(q, duration_ns);
 	timing_report(q, duration_ns);
 	if (q->has_txn) {
-		storage_op_clear(&q->txn.op);
+		plan_clear(&q->plan);
 	}
-	request_end_write(q);
+	reply_drop(q); /* the client went away between two slices */
+	if (q->writing) {
+		request_end_write(q);
+	}
 	if (q->cleanup) {
 		q->cleanup(q, q->cleanup_ctx);
 	}

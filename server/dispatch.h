@@ -10,6 +10,7 @@ struct server;
 void request_on_headers(void *server, struct http_exchange *x);
 bool request_on_body(void *server, struct http_exchange *x, size_t n);
 void request_on_request(void *server, struct http_exchange *x);
+void request_on_answered(void *server, struct http_exchange *x);
 void request_on_done(void *server, struct http_exchange *x);
 
 #endif

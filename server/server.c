@@ -3,18 +3,17 @@
  * for they tell its port: requests that come in between wait at the gate. */
 #include "server/server.h"
 
-#include "api/rules/validate.h"
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "server/dispatch.h"
 #include "server/metrics/object_metrics.h"
-#include "server/metrics/process_metrics.h"
 #include "server/request/agreed_version.h"
 #include "server/request/gzip_list.h"
-#include "server/request/protobuf_items.h"
+#include "server/request/respond.h"
 #include "server/request/server_state.h"
 #include "server/write/write_queue.h"
-#include "storage/keys.h"
+
+#include <assert.h>
 
 /* kube-apiserver's --max-requests-inflight and --max-mutating-requests-inflight. */
 #define READS_DEFAULT 400
@@ -112,8 +111,13 @@ static void write_decision_metrics(void *ctx, struct buf *out)
 static void write_budget_metrics(void *ctx, struct buf *out)
 {
 	struct server *s = ctx;
+	struct http_stats h;
 
-	exposition_gauge(out, "annals_read_request_bytes", "Memory that reads under way hold.", (double)budget_used(s->read_budget));
+	http_server_stats(s->http, &h);
+	exposition_gauge(out, "annals_read_request_bytes", "Memory that answers hold until clients have taken them.",
+		(double)h.unsent_bytes);
+	exposition_counter(out, "annals_answers_evicted_total",
+		"Answers that clients did not take, cut to make room for others.", (double)h.answers_evicted);
 	exposition_gauge(
 		out, "annals_mutating_request_bytes", "Memory that writes under way hold.", (double)budget_used(s->write_budget));
 }
@@ -161,6 +165,16 @@ static void server_notice(void *ctx, struct str text)
 	}
 }
 
+/* Memory of answers comes back in bursts, too. */
+static void server_freed(void *ctx, size_t n)
+{
+	enum { WORTH_IT = 16 << 10 };
+
+	if (n > WORTH_IT) {
+		budget_note_freed(((struct server *)ctx)->write_budget, n);
+	}
+}
+
 static void server_reloaded(void *ctx, const char *path _unused_, const char *problem)
 {
 	_cleanup_(buf_done) struct buf text;
@@ -179,18 +193,25 @@ static void server_set_defaults(struct server *s)
 
 	o->max_requests_inflight = o->max_requests_inflight ? o->max_requests_inflight : READS_DEFAULT;
 	o->max_mutating_inflight = o->max_mutating_inflight ? o->max_mutating_inflight : WRITES_DEFAULT;
+	o->max_requests_bytes = o->max_requests_bytes ? o->max_requests_bytes : READ_BYTES_DEFAULT;
+	o->max_mutating_bytes = o->max_mutating_bytes ? o->max_mutating_bytes : WRITE_BYTES_DEFAULT;
+	o->http.max_unsent = o->max_requests_bytes;
+	/* Writes are answered whatever else is unsent. */
+	o->http.unsent_ceiling = o->max_requests_bytes + o->max_mutating_bytes;
 	o->max_watches = o->max_watches ? o->max_watches : WATCHES_DEFAULT;
 	o->http.max_body = o->http.max_body ? o->http.max_body : (size_t)3 << 20;
 	o->prefix = arena_dup(&s->arena, o->prefix);
 	o->version = arena_dup(&s->arena, o->version);
-	/* Clients must be asked for certificates before it is known whose are believed. */
+	/* Clients must be asked for certificates before the trusted authorities are known. */
 	o->http.is_trust_set_later = o->delegates != NULL;
 	o->http.handler = (struct http_handler){.ctx = s,
-						.on_headers = request_on_headers,
-						.on_body = request_on_body,
-						.on_request = request_on_request,
-						.on_done = request_on_done,
-						.on_notice = server_notice};
+		.on_headers = request_on_headers,
+		.on_body = request_on_body,
+		.on_request = request_on_request,
+		.on_answered = request_on_answered,
+		.on_done = request_on_done,
+		.on_freed = server_freed,
+		.on_notice = server_notice};
 }
 
 static int server_open_security(struct server *s, struct buf *err)
@@ -274,8 +295,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
 	s->protobuf_items = protobuf_items_new(PROTOBUF_BYTES);
 	s->write_queue = write_queue_new();
-	s->read_budget = budget_new(s->options.max_requests_bytes ? s->options.max_requests_bytes : READ_BYTES_DEFAULT);
-	s->write_budget = budget_new(s->options.max_mutating_bytes ? s->options.max_mutating_bytes : WRITE_BYTES_DEFAULT);
+	s->write_budget = budget_new(s->options.max_mutating_bytes);
 	s->leases = leases_new(s->options.storage, s->options.event_ttl_s ? s->options.event_ttl_s : EVENT_TTL_S);
 	s->user_notes = user_notes_new();
 	s->note_leases = leases_new(s->options.storage, USER_NOTES_TTL_S);
@@ -355,7 +375,6 @@ struct server *server_free(struct server *s)
 	s->note_leases = leases_free(s->note_leases);
 	s->user_notes = user_notes_free(s->user_notes);
 	s->write_queue = write_queue_free(s->write_queue);
-	s->read_budget = budget_free(s->read_budget);
 	s->write_budget = budget_free(s->write_budget);
 	s->authz = authz_free(s->authz);
 	s->authn = authn_free(s->authn);
@@ -367,44 +386,25 @@ struct server *server_free(struct server *s)
 
 /* ---- what is there from the start ---- */
 
+/* If it is not there. Another replica may be making it at the same time. */
 static int bootstrap_namespace(struct server *s, const struct agreement_ticket *ticket, const char *name, struct buf *err)
 {
 	struct arena a;
-	struct object *ns;
-	struct buf stored;
-	struct json *in;
-	struct str error;
-	size_t at;
-	int r;
+	struct plan p;
+	struct str why;
 
 	arena_init(&a, (size_t)1 << 20);
-	buf_init(&stored, (size_t)1 << 20);
-	json_parse(&in, &a, arena_printf(&a, "{\"metadata\":{\"name\":\"%s\"}}", name), JSON_LIMITS_DEFAULT, &at);
-	object_decode(&ns, s->namespaces, &s->namespaces->doors[0], in, NULL, &a, NULL, &error);
-	meta_prepare_create(ns, STR(""), &a);
-	s->namespaces->prepare_create(ns, &a);
-	object_encode_stored(&stored, ns, ticket->version);
-	struct str key = key_object(&a, s->options.prefix, STR(""), str_of(s->namespaces->resource), STR(""), str_of(name));
-	/* If it is not there. Another replica may be making it at the same time. */
-	struct storage_compare compares[] = {storage_compare_mod(key, 0), agreement_guard(ticket)};
-	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)},
-			    look = {.kind = STEP_GET, .key = key, .keys_only = true};
-	struct storage_txn txn = {.compares = compares,
-		.n_compares = agreed_version_is_guarded(ticket) ? 2 : 1,
-		.success = &put,
-		.n_success = 1,
-		.failure = &look,
-		.n_failure = 1};
-	r = (int)storage_txn_wait(s->options.storage, &txn);
+	plan_init(&p, &a, s->options.prefix);
+	int r = plan_new_namespace(&p, str_of(name), ticket, &why);
+	assert(!r);
+	r = (int)plan_wait(&p, s->options.storage);
 	if (r) {
-		buf_printf(err, "namespace %s: %s: %s", name, storage_result_name(txn.op.result), txn.op.message);
-	} else if (!txn.succeeded && look.n_kvs == 0) {
-		agreement_doubt(s->options.agreement, ticket);
+		buf_printf(err, "namespace %s: %s: %s", name, storage_result_name(p.txn.op.result), p.txn.op.message);
+	} else if (plan_judge(&p, s->options.agreement) == PLAN_UNREGISTERED && !plan_present(&p)) {
 		buf_printf(err, "namespace %s: this server is no longer registered with the others", name);
 		r = (int)STORAGE_LEASE_GONE;
 	}
-	storage_op_clear(&txn.op);
-	buf_done(&stored);
+	plan_clear(&p);
 	arena_done(&a);
 	return r;
 }
@@ -412,7 +412,7 @@ static int bootstrap_namespace(struct server *s, const struct agreement_ticket *
 int server_bootstrap(struct server *s, struct buf *err)
 {
 	static const char *const names[] = {"default", "kube-node-lease", "kube-public", "kube-system"};
-	struct agreement_ticket ticket = {.version = kind_storage_door(s->namespaces)};
+	struct agreement_ticket ticket = {.version = kind_storage_version(s->namespaces)};
 
 	if (s->options.agreement && agreement_write(s->options.agreement, s->namespaces, &ticket, err) != AGREEMENT_MAY_WRITE) {
 		return (int)STORAGE_UNAVAILABLE;

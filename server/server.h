@@ -9,7 +9,7 @@ struct server;
 /* Listens at once; discovery and health answer from then on, resources when the cache is ready. */
 int server_new(struct server **ret, const struct server_options *options, struct buf *err);
 uint16_t server_port(const struct server *s);
-/* Aggregated mode: whose client certificates to believe from the next request on, where http's options name no file. Any thread; copies. */
+/* Aggregated mode: the authorities of client certificates from the next request on, where http's options name no file. Any thread; copies. */
 void server_set_trust(struct server *s, const struct trust *trust);
 /* /readyz turns not ok at once (for load balancers), and answers end their connections; then after delay_ms stops accepting and drains. False:
  * there are connections left, see http_server_drain(). */

@@ -1,6 +1,5 @@
-/* Every key is made here and nowhere else, since two places that spell one key differently would be
- * two objects. The empty group has a name of its own ("core"): an empty part would make "//", which
- * key_split() takes for no key. */
+/* All keys are made here, since two spellings of one key would be two objects. The empty group
+ * is spelled "core": an empty part would make "//", which key_split() refuses. */
 #include "storage/keys.h"
 
 #define OBJECTS "/objects/"
@@ -44,7 +43,8 @@ struct str key_reference(struct arena *a, struct str references, struct str grou
 		STR_ARG(name));
 }
 
-/* A uid is the client's choice: with a slash in it, it would name another controller's history. */
+/* Escapes a uid, which clients choose: with a slash in it, it would name another controller's
+ * history. */
 static struct str escape(struct arena *a, struct str s)
 {
 	static const char digits[] = "0123456789ABCDEF";

@@ -12,10 +12,10 @@
  *   PREFIX/user-notes/DIGEST.USER                   who asked for the state, or deletion, of that digest; USER is the digest of the name
  *   PREFIX/imports/DIGEST                           that an import has begun, of that file and those flags: the salt of its new uids
  *   PREFIX/migrator                                 who migrates stored objects: the ID
- *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
+ *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/upkeep.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache/cache.h)
  *
- * GROUP and RESOURCE are those of the hub: an object has one key however many doors it has.
+ * GROUP and RESOURCE are those of the hub: an object has one key however many versions it has.
  */
 #ifndef STORAGE_KEYS_H
 #define STORAGE_KEYS_H
@@ -24,12 +24,13 @@
 
 struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/objects/ */
-/* Of all that refer to an object: ends with a slash. */
+/* Returns the directory of all references to an object; it ends with a slash. */
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name);
-/* Of all that is the history of an owner, of one state in it, of one number: end with a slash. In the uid, which clients choose, slashes,
- * percent signs, blanks and control characters are escaped. */
+/* These return the directories of an owner's history, of one state in it, and of one number;
+ * they end with a slash. Clients choose the uid, so slashes, percent signs, blanks and control
+ * characters in it are escaped. */
 struct str key_history(struct arena *a, struct str prefix, struct str ns, struct str owner);
 struct str key_history_digest(struct arena *a, struct str history, struct str digest);
 struct str key_history_number(struct arena *a, struct str history, int64_t number);
@@ -48,7 +49,8 @@ struct key_parts {
 	struct str resource;
 	struct str rest;       /* NAMESPACE/NAME or NAME */
 };
-/* Of a key that starts with objects_prefix; false when it is not shaped like an object's. */
+/* Splits a key that starts with objects_prefix. Returns false when it does not have an object
+ * key's form. */
 bool key_split(struct str key, struct str objects_prefix, struct key_parts *ret);
 
 #endif

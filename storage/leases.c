@@ -1,7 +1,7 @@
-/* The numbers are upstream's lease manager's: events come in thousands, and a lease for each would
- * cost etcd more than they do. Time is counted from when a grant was asked for, since etcd cannot
- * have begun earlier: so nothing is removed before its time. Who comes while a grant is under way
- * waits for that one. */
+/* Leases that many events share: events come in thousands, and a lease for each would cost etcd
+ * more than they do. The numbers are upstream's lease manager's. Time is counted from when a
+ * grant was requested, since etcd cannot have begun earlier: so nothing is removed too early. A
+ * caller that comes while a grant is under way waits for that one. */
 #include "storage/leases.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum {
-	USES_MAX = 1000,      /* of one lease: when it ends, all its keys are removed in one go */
+	USES_MAX = 1000, /* of one lease: when it ends, etcd removes all its keys at once */
 	SURPLUS_S_MAX = 60,
 	SURPLUS_DIVISOR = 20, /* 5 % of the time wanted */
 	GRANT_TIMEOUT_MS = 10000,
@@ -22,7 +22,7 @@ struct leases {
 	struct storage_lease grant;
 	pthread_mutex_t lock; /* guards what follows */
 	bool is_granting;
-	int64_t id, good_until_ms; /* id 0: none; monotonic time until which what is written lives long enough */
+	int64_t id, good_until_ms; /* id 0: none; until this monotonic time, a write under it lives long enough */
 	int64_t asked_ms;
 	unsigned n_uses;
 	struct lease_wait *waiters;
@@ -53,8 +53,9 @@ struct leases *leases_free(struct leases *l)
 	return NULL;
 }
 
-/* Lock held. Every waiter counts as a use; who came while the grant was under way may go beyond the limit, once. */
-static struct lease_wait *settle(struct leases *l)
+/* Ends the grant. Every waiter counts as a use; those who came while it was under way may exceed
+ * the limit, once. Lock held. */
+static struct lease_wait *leases_settle(struct leases *l)
 {
 	struct lease_wait *waiters = l->waiters;
 	const struct storage_op *op = &l->grant.op;
@@ -62,7 +63,7 @@ static struct lease_wait *settle(struct leases *l)
 	l->waiters = NULL;
 	l->n_uses = 0;
 	l->id = op->result == STORAGE_OK ? l->grant.id : 0;
-	/* Until then a write under it lives as long as was wanted. */
+	/* Until then a write under it lives as long as wanted. */
 	l->good_until_ms = l->asked_ms + (l->grant.ttl_s - l->ttl_s) * 1000;
 	for (struct lease_wait *w = waiters; w; w = w->next) {
 		w->result = op->result;
@@ -73,12 +74,12 @@ static struct lease_wait *settle(struct leases *l)
 	return waiters;
 }
 
-/* Once the last waiter is told, the pool may be gone. */
+/* The pool may be freed in the last waiter's callback. */
 static void grant_done(struct storage_op *op)
 {
 	struct leases *l = container_of(op, struct leases, grant.op);
 	pthread_mutex_lock(&l->lock);
-	struct lease_wait *w = settle(l);
+	struct lease_wait *w = leases_settle(l);
 	storage_op_clear(op);
 	pthread_mutex_unlock(&l->lock);
 	while (w) {

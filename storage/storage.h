@@ -1,18 +1,19 @@
-/* What annals asks of a store: etcd's model, several keys in one guarded transaction, asynchronous throughout.
+/* The interface to a store: etcd's model, several keys in one guarded transaction, asynchronous
+ * throughout.
  *
- * Two implementations (storage_etcd_new, storage_memory_new) and a wrapper around either that tests use (storage_fault_new) share
- * this interface and one contract suite (tests/contract).
+ * There are two implementations (storage_etcd_new, storage_memory_new), and a wrapper around either
+ * for tests (storage_fault_new). They share this interface and one contract suite (tests/contract).
  *
- * Every operation is a struct embedded in its caller: fill in the request part, set `done`, submit. `done` runs exactly once per
- * successful submit, on the store's completion thread (the in-memory store: a thread of its own), never before submit returns...
- * to the caller's *next* statement is not guaranteed: submit may be overtaken by done. It must not block. The request part, with all
- * slices it points to, must stay until done; the result part belongs to the operation until storage_op_clear(). An
- * operation may be submitted again after storage_op_clear().
+ * Every operation is a struct embedded in its caller: fill in the request part, set `done`, submit.
+ * `done` runs exactly once per successful submit, on the store's completion thread (the in-memory
+ * store has a thread of its own). It may run before submit has returned, and must not block. The
+ * request part, with all slices it points to, must stay until done. The result part belongs to the
+ * operation until storage_op_clear(); afterwards the operation may be submitted again.
  *
- * Revisions are etcd's: one number for the whole store, growing by one for every transaction that changes something. Keys are
- * absolute (the prefix is the caller's: storage/keys.h). A range is [key, range_end); range_end empty means the one key;
- * storage_prefix_end() makes the end for a prefix.
- */
+ * Revisions are etcd's: one number for the whole store, growing by one for every transaction
+ * that changes something. Keys are absolute (the prefix is the caller's: storage/keys.h). A
+ * range is [key, range_end); range_end empty means the one key; storage_prefix_end() makes the
+ * end for a prefix. */
 #ifndef STORAGE_STORAGE_H
 #define STORAGE_STORAGE_H
 
@@ -29,14 +30,18 @@ enum storage_result {
 	STORAGE_TOO_LARGE,   /* the store refuses the request's size; nothing happened. `message` has its text */
 	STORAGE_UNAVAILABLE, /* certainly not executed: no connection, no leader; any failed trip of a read */
 	STORAGE_TIMEOUT,     /* deadline passed. A write may have happened */
-	STORAGE_UNKNOWN,     /* connection lost with the write under way, or etcd's quota reached: it may have happened */
-	STORAGE_LEASE_GONE,  /* lease unknown or expired */
-	STORAGE_CANCELED,    /* by storage_free or storage_watch_cancel */
-	STORAGE_ERROR,       /* anything else; `message` tells */
-	STORAGE_RESTORED, /* of a watch: the store's history is not the one that was followed. A backup was put in its place */
+	STORAGE_UNKNOWN,     /* connection lost with the write under way: it may have happened */
+	/* Puts are refused because the store is full. etcd checks before it proposes a write,
+	 * and again when it applies it. The write that crosses the quota between the two has
+	 * happened all the same, so a caller that must know checks (server/write/write.c). */
+	STORAGE_NO_SPACE,
+	STORAGE_LEASE_GONE, /* lease unknown or expired */
+	STORAGE_CANCELED,   /* by storage_free or storage_watch_cancel */
+	STORAGE_ERROR,      /* anything else; `message` says what */
+	STORAGE_RESTORED,   /* of a watch: the history is not the one that was followed, because a backup was restored */
 };
 const char *storage_result_name(enum storage_result r);
-/* False where a write may have been carried out all the same. */
+/* Returns false where a write may have been carried out all the same. */
 bool storage_result_is_certain(enum storage_result r);
 
 struct storage_kv {
@@ -51,8 +56,8 @@ struct storage_op {
 	int64_t timeout_ms;   /* 0: the store's default (10 s) */
 	/* result */
 	enum storage_result result;
-	int64_t revision;     /* of the store when it answered (header) */
-	uint64_t cluster;     /* which store that was; 0: it does not say */
+	int64_t revision;         /* of the store when it answered (from etcd's header) */
+	uint64_t cluster;         /* the id of the store's cluster; 0: unknown */
 	int64_t compact_revision; /* STORAGE_COMPACTED: 0 when unknown */
 	const char *message;  /* for people, NUL-terminated; lives until storage_op_clear; never NULL after done */
 	/* implementation */
@@ -68,7 +73,8 @@ struct storage_range {
 	int64_t limit;        /* 0: all */
 	bool keys_only, count_only;
 	bool is_serializable; /* answer from one member, perhaps stale */
-	/* Only keys last written behind this revision, the last one first; 0: all, by key. Etcd looks at every key of the range for it. */
+	/* Only keys last written after this revision, the latest first; 0: all, in key order.
+	 * Etcd looks at every key of the range for it. */
 	int64_t changed_after;
 	/* result */
 	struct storage_kv *kvs;
@@ -80,9 +86,9 @@ struct storage_range {
 enum storage_compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_VALUE, COMPARE_LEASE };
 enum storage_compare_result { COMPARE_EQUAL, COMPARE_GREATER, COMPARE_LESS, COMPARE_NOT_EQUAL };
 
-/* One guard. With range_end it must hold for every existing key of the range. A missing key, or an empty range, counts as one key
- * whose numbers are all 0, and no value compares with it. So {COMPARE_CREATE, COMPARE_EQUAL, number 0} over a range says
- * "nothing is there". */
+/* One guard. With range_end it must hold for every existing key of the range. A missing key, or
+ * an empty range, counts as one key whose numbers are all 0, and every comparison of its value
+ * fails. So {COMPARE_CREATE, COMPARE_EQUAL, number 0} over a range says that the range is empty. */
 struct storage_compare {
 	enum storage_compare_target target;
 	enum storage_compare_result result;
@@ -91,13 +97,13 @@ struct storage_compare {
 	struct str value;
 };
 
-/* "It was last written at that revision", 0: "it is not there". */
+/* A guard that the key was last written at that revision; 0: that it does not exist. */
 static inline struct storage_compare storage_compare_mod(struct str key, int64_t revision)
 {
 	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = revision};
 }
 
-/* "It is there", in whatever state. */
+/* A guard that the key exists, in any state. */
 static inline struct storage_compare storage_compare_exists(struct str key)
 {
 	return (struct storage_compare){.target = COMPARE_CREATE, .result = COMPARE_GREATER, .key = key};
@@ -118,13 +124,15 @@ struct storage_step {
 	int64_t count;        /* STEP_GET: in range; STEP_DELETE: deleted */
 };
 
-/* What a look at one key, in the branch of a guard that failed, says of storage_compare_mod(): for keys that are there. */
+/* Returns whether storage_compare_mod() would hold, from a look at one key in the failure
+ * branch: for keys that exist. */
 static inline bool storage_step_has(const struct storage_step *look, int64_t revision)
 {
 	return look->n_kvs > 0 && look->kvs[0].mod_revision == revision;
 }
 
-/* If all guards hold, the `success` steps, else the `failure` steps; atomically; steps of one transaction may not put one key twice. */
+/* Runs the `success` steps if all guards hold, else the `failure` steps; atomically. Steps of
+ * one transaction may not put one key twice. */
 struct storage_txn {
 	struct storage_op op;
 	struct storage_compare *compares;
@@ -165,20 +173,23 @@ struct storage_event {
 	struct storage_kv kv; /* EVENT_DELETE: key and mod_revision (of the deletion) only */
 };
 
-/* A watch of a range. The store reconnects by itself and resumes behind the last delivered revision; the owner sees one gapless,
- * ordered sequence or an end. All callbacks come from the completion thread, one at a time, slices valid during the call. */
+/* A watch of a range. The store reconnects by itself and resumes behind the last delivered
+ * revision. The owner sees one gapless, ordered sequence or an end. All callbacks come from the
+ * completion thread, one at a time; slices are valid during the call. */
 struct storage_watch {
 	/* request */
 	struct str key, range_end;
 	int64_t from_revision;  /* first revision wanted, to be above what is compacted; 0: from now */
-	uint64_t cluster;       /* where that was learnt (storage_op); 0: not known */
+	uint64_t cluster;       /* the cluster of that revision (storage_op); 0: not known */
 	/* All events of one or more whole revisions, ascending: a revision is never split over two calls. revision is the last one's. */
 	void (*on_events)(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision);
-	/* The stream is open (again), and shows the history that was followed so far; or it has been interrupted. May be NULL. */
+	/* The stream is open (again), and shows the history that was followed; or it has been
+	 * interrupted. May be NULL. */
 	void (*on_state)(struct storage_watch *w, bool is_connected, const char *message);
-	/* The watch is over and will not call again: STORAGE_COMPACTED (from_revision or resume point compacted),
-	 * STORAGE_RESTORED (whatever was known of the store is void), STORAGE_CANCELED (asked for), STORAGE_ERROR. The struct may be
-	 * reused or freed from within. */
+	/* The watch is over and calls no more: STORAGE_COMPACTED (from_revision or resume point
+	 * compacted), STORAGE_RESTORED (all that was known of the store is void),
+	 * STORAGE_CANCELED (on request), STORAGE_ERROR. The struct may be reused or freed from
+	 * within. */
 	void (*on_end)(struct storage_watch *w, enum storage_result why, int64_t compact_revision, const char *message);
 	/* implementation */
 	void *impl;
@@ -193,9 +204,10 @@ struct storage_ops {
 	void (*lease_keep_alive)(struct storage *s, struct storage_lease *op);
 	void (*lease_revoke)(struct storage *s, struct storage_lease *op);
 	void (*watch)(struct storage *s, struct storage_watch *w);
-	/* Asynchronous: on_end follows. Of a watch that has ended already: nothing. */
+	/* Asynchronous: on_end follows. A watch that has ended already is left alone. */
 	void (*watch_cancel)(struct storage *s, struct storage_watch *w);
-	/* Everything under way ends (STORAGE_CANCELED), then the store is gone. Not from a callback. */
+	/* Ends everything under way (STORAGE_CANCELED), then frees the store. Not from a
+	 * callback. */
 	void (*free)(struct storage *s);
 };
 
@@ -214,7 +226,8 @@ static inline void storage_watch(struct storage *s, struct storage_watch *w) { s
 static inline void storage_watch_cancel(struct storage *s, struct storage_watch *w) { s->ops->watch_cancel(s, w); }
 struct storage *storage_free(struct storage *s);   /* NULL */
 
-/* The end of the range of all keys that start with prefix. Empty prefix, or all 0xff: "\0", which etcd reads as "to the end". */
+/* Returns the end of the range of all keys that start with prefix. An empty prefix, or one of
+ * 0xff only, gives "\0", which etcd reads as "to the end". */
 struct str storage_prefix_end(struct arena *a, struct str prefix);
 
 /* Blocking wrappers for start-up, command line and tests; never on an HTTP or completion thread. Return op->result. */

@@ -1,6 +1,6 @@
 """A test that hangs fails, and says where: its process ends, and xdist goes on with the others in a new one.
 
-And tools/run-tests.py is told what became of each test, in the file that $TEST_OUTCOMES names.
+And tools/run-tests.py gets the outcome of each test, in the file that $TEST_OUTCOMES names.
 """
 
 import faulthandler
@@ -109,7 +109,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_collectreport(report):
-    """A file that cannot be read, say; each worker tells of it."""
+    """A file that cannot be read, say; each worker reports it."""
     if OUTCOMES and report.failed and report.nodeid not in OUTCOMES.failed:
         OUTCOMES.note(report.nodeid, report)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reads the #include lines of all C files and names those that break a rule of docs/explanation/architecture.md.
 
-Two kinds of rules: a room includes headers only of the rooms that it uses, and of those that they use; and a library's header is
-included only in the file that is its fence. The linker proves the first again (tests/layers); this says it in words, and sees what
+Three kinds of rules: a room includes headers only of the rooms that it uses, and of those that they use; a library's header is
+included only in the file that is its fence; and only storage/engine calls the store's transaction to write objects. The linker proves the first again (tests/layers); this says it in words, and sees what
 is inline. Which rooms there are and what they use is in the meson.build files; the table in docs/explanation/architecture.md says the same.
 """
 
@@ -17,8 +17,8 @@ OUTSIDE = ["tests", "tools"]
 
 # Header: where it may be included.
 FENCES = {
-    "microhttpd.h": ["server/http/http_worker.c", "server/http/http_connection.c", "server/http/http_response.c"],
-    "nghttp2/*": ["server/http/h2_connection.c", "server/http/h2_stream.c"],
+    "microhttpd.h": ["server/http/http_connection.c"],
+    "nghttp2/*": ["server/http/h2_connection.c", "server/http/h2_judge.c", "server/http/h2_stream.c"],
     "grpc/*": ["storage/etcd/etcd_client.c"],
     "proto/openapi*.pb-c.h": ["server/discovery/openapi_pb.c"],
     "*.pb-c.h": ["storage/etcd/*.c", "storage/etcd/*.h"],
@@ -30,6 +30,11 @@ FENCES = {
 
 # Headers that one file of a folder may include, whichever it is.
 SINGLE = {"curl/*": "client"}
+
+# Names of the store's transaction, and the rooms that may use them: objects are written by storage/engine alone. The other rooms keep what is
+# no object: the cache its fence, the agreement its registration, storage the mark of compaction.
+TRANSACTION = re.compile(r"\b(storage_txn|storage_txn_wait|storage_txns_wait|STEP_PUT|STEP_DELETE)\b|->txn\(")
+TRANSACTION_ROOMS = ["storage", "storage/etcd", "storage/memory", "storage/cache", "storage/agreement", "storage/engine"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -127,6 +132,15 @@ def sources(root, rooms):
             yield path.relative_to(root).as_posix()
 
 
+def check_transactions(root, rooms):
+    for path in sources(root, rooms):
+        if is_outside(path) or rooms.of(path) in TRANSACTION_ROOMS:
+            continue
+        for number, line in enumerate((root / path).read_text(errors="replace").splitlines(), 1):
+            if match := TRANSACTION.search(line):
+                yield f"{path}:{number}: {match.group(0)}: objects are written by storage/engine/plan.h alone"
+
+
 def check_homeless(root, rooms):
     """A file beside the rooms is built by nobody and held to no rule."""
     tops = {pathlib.PurePosixPath(room).parts[0] for room in rooms.uses}
@@ -162,6 +176,7 @@ def check(root):
             if problem:
                 yield f"{path}:{number}: {problem}"
     yield from check_single(rooms, users)
+    yield from check_transactions(root, rooms)
     yield from check_homeless(root, rooms)
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Reads the Markdown pages of the project and names the lines that are hard to read: FILE:LINE and the sentence.
 
-The rules are in docs/development/hacking.md. Without arguments it reads all pages that are held to them.
+Of source files it reads comments and texts between quotes, and looks there for words to avoid.
+The rules are in docs/development/hacking.md. Without arguments it reads everything that is held to them.
 """
 
 import argparse
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -43,6 +45,22 @@ BANNED = {
     r"(?:simply|obviously|of course)": "leave it out",
     r"(?:we|our|ours|us)": "annals, the name of the program",
 }
+
+# Words that native speakers stumble over here, and what to write instead: in pages, comments, messages, help and the page.
+AVOIDED = {
+    r"mend(?:s|ed|ing)?": "fix",
+    r"told": "report, name, say, tell apart: distinguish",
+    r"(?:tell|tells|telling) of": "report, list, name",
+    r"play(?:s|ed|ing)?(?! with|\()": "simulate, run, replay",
+    r"believ(?:e|es|ed|ing)": "trust, accept, take for true",
+    r"(?:make|makes|made|making) (?:it |them )?again": "recreate, rebuild, renew",
+}
+
+# Languages of sources, by the ending of a file's name.
+SOURCES = {".c": "c", ".h": "c", ".js": "c", ".go": "c", ".css": "c", ".html": "html", ".py": "python", ".sh": "shell"}
+SOURCES_NOT_READ = (
+    "tools/check-prose.py", "tests/house/test_prose.py",  # the words themselves
+)
 
 ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|No|St)|\b[A-Z])\.$")
 END = re.compile(r"[.!?][\"'”’)*_\]]*(?=\s|$)")
@@ -142,7 +160,7 @@ def check_blocks(blocks):
             found = count_words(sentence)
             if found > WORDS:
                 yield line_of(block, sentence), f"a sentence of {found} words: {sentence}"
-        for phrase, instead in BANNED.items():
+        for phrase, instead in (BANNED | AVOIDED).items():
             match = re.search(rf"\b(?:{phrase})\b", words, re.I)
             if match:
                 yield line_of(block, match[0]), f'"{match[0]}": {instead}'
@@ -172,11 +190,45 @@ def check_page(name, text):
     yield from check_blocks(blocks)
 
 
+# A comment, or a text between quotes, of each language: what is between them is code, whose names may be anything.
+TEXTS = {
+    "c": re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`""", re.S),
+    "html": re.compile(r">[^<]+<|<!--.*?-->|\"[^\"]*\"", re.S),
+    "python": re.compile(r'"""(?:[^\\]|\\.)*?"""|#[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.S),
+    "shell": re.compile(r"(?:(?<=\s)|^)#[^\n]*|\"(?:[^\"\\]|\\.)*\"|'[^']*'", re.M),
+}
+# A text without a blank is a name: of a field, a file, a subcommand.
+HAS_WORDS = re.compile(r"\S\s+\S")
+
+
+# What a merge leaves where it did not know which side to take.
+CONFLICT = re.compile(r"^(?:<{7} |>{7} )", re.M)
+
+
+def check_conflicts(text):
+    for mark in CONFLICT.finditer(text):
+        yield text.count("\n", 0, mark.start()) + 1, "a merge was not finished here"
+
+
+def check_source(name, text):
+    """(line, what is wrong) of the comments and texts of a source file."""
+    yield from check_conflicts(text)
+    for found in TEXTS[SOURCES[pathlib.PurePath(name).suffix]].finditer(text):
+        if not HAS_WORDS.search(found[0]):
+            continue
+        # Names within a text that is filled in are code.
+        words = re.sub(r"\$?\{[^{}\n]*\}", lambda code: " " * len(code[0]), found[0])
+        for phrase, instead in AVOIDED.items():
+            gap = r"[\s*#]+"
+            for match in re.finditer(rf"\b(?:{phrase})\b".replace(" ", gap).replace(f"(?!{gap}", "(?! "), words, re.I):
+                yield text.count("\n", 0, found.start() + match.start()) + 1, f'"{match[0]}": {instead}'
+
+
 def check_text(name, text):
     """As check_page, but in the order of lines, and nothing of a page that a program writes."""
     if GENERATED.search("\n".join(text.splitlines()[:FIRST_LINES])):
         return []
-    return sorted(set(check_page(name, text)))
+    return sorted({*check_page(name, text), *check_conflicts(text)})
 
 
 def pages(root):
@@ -188,8 +240,16 @@ def pages(root):
     return [name.as_posix() for name in names if not any(part.startswith(".") or part in FOREIGN for part in name.parts)]
 
 
+def sources(root):
+    """Names of the source files that git knows."""
+    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=False).stdout.splitlines()
+    return [name for name in listed if pathlib.PurePath(name).suffix in SOURCES and not name.startswith(SOURCES_NOT_READ) and (root / name).is_file()]
+
+
 def check_root(root, not_yet):
     problems = []
+    for name in sources(root):
+        problems += [f"{name}:{number}: {what}" for number, what in check_source(name, (root / name).read_text(encoding="utf-8"))]
     for name in pages(root):
         wrong = check_text(name, (root / name).read_text(encoding="utf-8"))
         if name in not_yet:

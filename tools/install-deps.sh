@@ -11,6 +11,7 @@ declare -A packages=(
 	[test]="etcd-client python3 python3-hpack python3-pytest python3-pytest-xdist python3-yaml curl openssl git clang-format chromium?"
 	[cluster]="python3-venv"
 	[fuzz]="clang"
+	[walk]="valgrind"
 	[picture]="python3-rich"
 	[bench]="nghttp2-client wrk"
 	[deb]="build-essential debhelper git lintian"
@@ -24,12 +25,12 @@ is_installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Whether apt, as far as it was told, can get it.
+# Whether apt's lists have it.
 can_be_had() {
 	apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
 }
 
-# Of a|b|c: the first that can be had, where none is installed. Where apt was told nothing at all yet, it is asked again later.
+# Of a|b|c: the first that can be had, where none is installed. Where apt has no lists yet, it is asked again later.
 print_missing() {
 	local names name
 	IFS='|' read -ra names <<<"${1%\?}"
@@ -49,7 +50,7 @@ lacks_kubectl() {
 	[[ " ${purposes[*]} " =~ " run "|" test " ]] && ! command -v kubectl >/dev/null
 }
 
-# Ubuntu has no kubernetes-client. Where apt was told nothing at all yet, it is asked again later.
+# Ubuntu has no kubernetes-client. Where apt has no lists yet, it is asked again later.
 find_missing() {
 	local purpose package
 	for purpose in "${purposes[@]}"; do

@@ -10,6 +10,6 @@ root=${2:-.}
 
 # A generator takes the folder to write into, and writes nothing else. One that runs a program of ours finds it in $ANNALS_BUILD.
 export ANNALS_BUILD="$build" PYTHONDONTWRITEBYTECODE=1
-for generator in api commands errors gotypes logs metrics openapi states; do
+for generator in api ceilings commands errors gotypes logs metrics openapi states; do
 	python3 tools/reference/$generator.py "$root"
 done

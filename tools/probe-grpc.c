@@ -1,4 +1,4 @@
-/* Asked of the linker by meson.build: does gRPC core link with the libraries found? */
+/* meson.build links this file to find out whether gRPC core links with the libraries found. */
 #include <grpc/grpc.h>
 
 int main(void)

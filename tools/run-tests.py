@@ -33,7 +33,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Prefixes of suites: what is in their environment then, and how it is told.
+# Prefixes of suites: what is in their environment then, and its name in the output.
 WAYS = {"http2:": ({"ANNALS_TEST_HTTP": "2"}, " over HTTP/2"), "memory:": ({"ANNALS_TEST_STORE": "memory"}, " in memory")}
 MESON_SUITES = ["house", "unit", "contract", "fuzz"]
 
@@ -51,7 +51,7 @@ STOPPED = f"stopped after {SUITE_SECONDS} s"
 
 CLEAN_UP_SECONDS = 15  # for tests that are asked to end
 
-# Some tests take as long as they are told.
+# Some tests take as long as a variable says.
 LONGER_SECONDS = sum(int(os.environ.get(name, "0")) for name in ("FAULT_SECONDS", "SOAK_SECONDS"))
 
 # Measured: with so many each, two processors are busy. Unit tests wait for timers and sockets, pytest's tests for processes.

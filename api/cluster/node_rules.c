@@ -1,13 +1,13 @@
 /* Rules of nodes: k8s.io/kubernetes/pkg/apis/core ValidateNode and ValidateNodeUpdate, and the
- * strategy of registry/core/node. An update goes through both, so that some mistakes are told
+ * strategy of registry/core/node. An update goes through both, so that some mistakes are reported
  * twice. */
 #include "api/cluster/node_rules.h"
 
-#include "api/cluster/node_schema.h"
 #include "api/model/members.h"
 #include "api/rules/address.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
+#include "api/upstream/upstream.h"
 
 static struct json *spec_of(const struct object *o)
 {
@@ -50,7 +50,8 @@ void node_set_defaults(struct object *o, struct arena *a)
 	}
 }
 
-/* Configurations of kubelets were once kept here. Upstream drops them from whoever has none yet, so nobody has any. */
+/* Kubelets once kept their configuration in this field. Upstream drops it from nodes that do not
+ * have it yet, so no node has it. */
 static void drop_config(struct object *o, struct arena *a)
 {
 	if (json_gets(spec_of(o), "configSource")) {

@@ -1,4 +1,4 @@
-/* Nodes: what is filled in, and what must hold. */
+/* The defaults and the rules of nodes. */
 #ifndef API_CLUSTER_NODE_RULES_H
 #define API_CLUSTER_NODE_RULES_H
 

@@ -1,7 +1,9 @@
-/* Between the files of the rules of services: api/cluster/service_rules.h is what others see.
+/* Shared by the files of the rules of services; api/cluster/service_rules.h is what others see.
  *
- * The addresses of a service and their families follow from each other (registry/core/service/storage upstream). This server gives no addresses, and so no family is one that it has not: it is taken for a cluster of IPv4 alone, which is what
- * kube-apiserver is by default. */
+ * A service's addresses and their families follow from each other (registry/core/service/storage
+ * upstream). This server assigns no addresses, so no family is one that it has not. It counts as a
+ * cluster of IPv4 alone, which is kube-apiserver's default.
+ */
 #ifndef API_CLUSTER_SERVICE_PARTS_H
 #define API_CLUSTER_SERVICE_PARTS_H
 
@@ -9,7 +11,7 @@
 #include "api/model/object.h"
 #include "api/rules/where.h"
 
-/* Has the service of that spec no address on purpose? */
+/* Returns whether the service has no address on purpose. */
 bool service_is_headless(const struct json *spec);
 bool service_is_type(const struct json *spec, const char *type);
 
@@ -17,9 +19,10 @@ bool service_is_type(const struct json *spec, const char *type);
  * on create. */
 struct json *service_fill_families(struct json *spec, const struct json *old, struct arena *a);
 void service_check_families(const struct json *spec, const struct json *old, struct field_errors *errors);
-/* Which of this may be said again with everything else: what does not depend on the cluster. */
+/* The part of service_check_families() that does not depend on the cluster. Validation runs it with
+ * all other rules, too. */
 void service_check_addresses(const struct json *spec, struct field_errors *errors);
-/* What may not change. */
+/* Checks the fields that may not change. */
 void service_check_kept(const struct json *spec, const struct json *old, struct field_errors *errors);
 
 static inline struct json *service_spec(const struct object *o)
@@ -43,7 +46,7 @@ static inline bool service_is_same(const struct json *x, const struct json *y, c
 	return (!one && !other) || (one && other && json_equal(one, other));
 }
 
-/* What the type means. */
+/* The meaning of a service's type. */
 
 static inline bool service_has_addresses(const struct json *spec)
 {

@@ -1,4 +1,4 @@
-/* Services: what is filled in, what follows from what, and what must hold. */
+/* The defaults of services, the fields that follow from others, and the rules. */
 #ifndef API_CLUSTER_SERVICE_RULES_H
 #define API_CLUSTER_SERVICE_RULES_H
 

@@ -1,5 +1,5 @@
-/* What must hold of services: ValidateServiceCreate, ValidateServiceUpdate and
- * ValidateServiceStatusUpdate of k8s.io/kubernetes/pkg/apis/core/validation, and what is warned of. */
+/* Validates services, and warns: ValidateServiceCreate, ValidateServiceUpdate and
+ * ValidateServiceStatusUpdate of k8s.io/kubernetes/pkg/apis/core/validation. */
 #include "api/cluster/service_parts.h"
 #include "api/cluster/service_rules.h"
 #include "api/pod/pod_validate_parts.h"

@@ -1,13 +1,13 @@
-/* Rules of persistent volumes: k8s.io/kubernetes/pkg/apis/core ValidatePersistentVolume and its kin, and
- * the strategy of registry/core/persistentvolume. Of storage systems it is looked at whether what they
- * cannot do without is there: docs/reference/deviations.md. */
+/* Rules of persistent volumes: ValidatePersistentVolume of k8s.io/kubernetes/pkg/apis/core, and the strategy of
+ * registry/core/persistentvolume. For a particular storage system, only the fields that it requires are checked: docs/reference/deviations.md. */
 #include "api/cluster/volume_rules.h"
 
-#include "api/cluster/volume_schema.h"
+#include "api/model/members.h"
 #include "api/model/quantity.h"
 #include "api/pod/pod_validate_parts.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
+#include "api/upstream/upstream.h"
 #include "base/clock.h"
 
 static const struct json *spec_of(const struct object *o)
@@ -35,7 +35,7 @@ void volume_prepare_create(struct object *o, struct arena *a)
 	json_set(a, o->fields, STR("status"), status);
 }
 
-/* Who changes the phase need not say when. */
+/* Fills in the time of a transition, so that a client which changes the phase need not send it. */
 void volume_prepare_status(struct object *o, const struct object *old, struct arena *a)
 {
 	static const char name[] = "lastPhaseTransitionTime";
@@ -48,7 +48,7 @@ void volume_prepare_status(struct object *o, const struct object *old, struct ar
 	} else if (!is_changed && !time) {
 		time = old_time;
 	}
-	json_set(a, o->fields, STR("status"), schema_with(&type_volume_status, now, name, time, a));
+	json_set(a, o->fields, STR("status"), schema_with(&type_persistent_volume_status, now, name, time, a));
 }
 
 static void check_access_modes(const struct where *at, const struct json *modes, struct field_errors *errors)
@@ -181,7 +181,7 @@ static void check_local(const struct pod_check *c, const struct where *at, const
 	}
 }
 
-/* In the order in which kube looks: of several sources, the first counts. */
+/* The sources in the order in which kube looks at them: of several, the first counts. */
 static const struct source {
 	const char *name;
 	void (*check)(const struct pod_check *c, const struct where *at, const struct json *volume);
@@ -391,7 +391,7 @@ static bool is_renamed_term(const struct json *now, const struct json *before)
 	return is_kept;
 }
 
-/* Is it what it was, but for labels that go by their stable names now? */
+/* Returns whether it is unchanged, apart from labels that now go by their stable names. */
 static bool is_kept_affinity(const struct json *now, const struct json *before)
 {
 	const struct json *required = json_gets(now, "required"), *old = json_gets(before, "required");
@@ -499,4 +499,33 @@ size_t volume_warn(const struct object *o, const struct object *old, struct str 
 		}
 	}
 	return n;
+}
+
+/* Access modes by their short names, which claims and volumes show alike. */
+
+static bool has_mode(const struct json *modes, const char *mode)
+{
+	const struct json *m;
+	for (uint32_t i = 0; (m = list_item(modes, i)); i++) {
+		if (str_is(json_text(m), mode)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void volume_modes_write(const struct json *modes, struct buf *out)
+{
+	static const char *const names[][2] = {
+		{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
+	const char *comma = "";
+	buf_addc(out, '"');
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (has_mode(modes, names[i][0])) {
+			buf_adds(out, comma);
+			buf_adds(out, names[i][1]);
+			comma = ",";
+		}
+	}
+	buf_addc(out, '"');
 }

@@ -1,8 +1,143 @@
-/* Dependent: needs Providers to stay (seed 004). Which ones never changes. `v1` names any number of objects, `v1beta1` one Provider. */
+/* Provider and Dependent: an object that others depend on, and an object that needs it to stay. */
 #include "api/model/members.h"
-#include "api/rules/condition.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
+
+/* Provider: an object that others depend on. It is born with a finalizer that cannot be taken off
+ * while a Dependent refers to it. */
+
+static const struct type type_provider_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.ProviderSpec",
+	.go_type = "v1.ProviderSpec",
+	.doc = "The data that is provided.",
+	.fields =
+		(const struct field[]){
+			{"data", &type_raw, FIELD_ALWAYS, "The data that Dependents get: any JSON object.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_provider_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.ProviderStatus",
+	.go_type = "v1.ProviderStatus",
+	.doc = "The observed state of a Provider.",
+	.fields =
+		(const struct field[]){
+			{"observedGeneration", &type_int64, 0, "The metadata.generation that this status is about.", NULL,
+				NULL},
+			{"conditions", &list_conditions, FIELD_PATCH_MERGE, "Conditions, one for each type. annals sets none.",
+				"type", NULL},
+			{0},
+		},
+};
+
+static const struct field provider_fields[] = {
+	OBJECT_FIELDS,
+	{"spec", &type_provider_spec, FIELD_ALWAYS, "The data that is provided.", NULL, NULL},
+	{"status", &type_provider_status, FIELD_ALWAYS, "The observed state.", NULL, NULL},
+	{0},
+};
+
+static const struct type provider_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.Provider",
+	.go_type = "v1.Provider",
+	.doc = "An object that Dependents need. It stays as long as a Dependent refers to it: a deletion begins, and ends when "
+	       "the last of these Dependents is gone.",
+	.fields = provider_fields,
+};
+
+static const struct json *spec_of(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static void clear_status(struct object *o, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), schema_zero(&type_provider_status, a));
+}
+
+static void provider_prepare_create(struct object *o, struct arena *a)
+{
+	clear_status(o, a);
+	meta_add_finalizer(&o->meta, a, FINALIZER_PROTECTION);
+}
+
+static void provider_validate(const struct object *o, struct field_errors *errors)
+{
+	const struct json *data = json_gets(spec_of(o), "data");
+	if (data && data->kind != JSON_NULL && data->kind != JSON_OBJECT) {
+		field_invalid(errors, STR("spec.data"), data, "must be a JSON object");
+	}
+}
+
+static void provider_validate_update(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
+{
+	provider_validate(o, errors);
+}
+
+static void provider_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
+{
+	validate_conditions(STR("status.conditions"), json_gets(json_gets(o->fields, "status"), "conditions"), errors);
+}
+
+static void write_state(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : STR("Active"));
+}
+
+static const struct column provider_columns[] = {
+	COLUMN_NAME,
+	{"Dependents", "integer", "", "How many Dependents refer to it.", 0, NULL, false},
+	{"State", "string", "", "Active, or Terminating: deleted, and waiting for its Dependents to go.", 0, write_state,
+		false},
+	COLUMN_AGE,
+};
+
+static const struct subresource provider_subresources[] = {
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, provider_validate_status, resets_spec, false, false,
+		NULL},
+};
+
+static const struct version provider_versions[] = {
+	{.group = "annals.dev", .name = "v1", .definition = "dev.annals.v1.Provider"},
+	{.group = "annals.dev",
+		.name = "v1beta1",
+		.definition = "dev.annals.v1beta1.Provider",
+		.deprecation = "annals.dev/v1beta1 Provider is deprecated; use annals.dev/v1 Provider"},
+};
+
+static struct kind provider = {
+	.kind = "Provider",
+	.list_kind = "ProviderList",
+	.resource = "providers",
+	.singular = "provider",
+	.is_namespaced = true,
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.versions = provider_versions,
+	.n_versions = ARRAY_SIZE(provider_versions),
+	.type = &provider_type,
+	.doc = "An object that Dependents need.",
+	.unconditional_update = true,
+	.reset_fields = resets_status,
+	.prepare_create = provider_prepare_create,
+	.prepare_update = keep_status,
+	.bumps_generation = bumps_generation_of_spec,
+	.validate = provider_validate,
+	.validate_update = provider_validate_update,
+	.columns = provider_columns,
+	.n_columns = ARRAY_SIZE(provider_columns),
+	.subresources = provider_subresources,
+	.n_subresources = ARRAY_SIZE(provider_subresources),
+	.is_protected = true,
+};
+KIND_REGISTER(provider)
+
+/* Dependent: needs Providers to stay. Its references never change. `v1` names any number of
+ * objects, `v1beta1` one Provider. */
 
 /* ---- schema ---- */
 
@@ -150,7 +285,7 @@ static struct json *with_spec(const struct json *object, struct json *spec, stru
 	return changed;
 }
 
-/* What somebody else has put into the storage may lack it. */
+/* An object that somebody else has stored may lack whenMissing. */
 static void add_when_missing(struct json *spec, const struct json *from, struct arena *a)
 {
 	struct json *when_missing = json_gets(from, "whenMissing");
@@ -176,7 +311,8 @@ static struct json *one_provider(struct str name, struct arena *a)
 	return list;
 }
 
-/* Whoever leaves the name as it was shown leaves all references as they are, those too that this door cannot show. */
+/* If the client leaves the name as it was shown, all references stay, including those that this
+ * version cannot show. */
 static struct json *beta_to_hub(const struct json *sent, const struct json *stored, struct arena *a)
 {
 	const struct json *beta = json_gets(sent, "spec");
@@ -190,11 +326,6 @@ static struct json *beta_to_hub(const struct json *sent, const struct json *stor
 }
 
 /* ---- rules ---- */
-
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
 
 static const struct json *status_of(const struct object *o)
 {
@@ -235,7 +366,7 @@ static bool needs_references(const struct object *o)
 	return str_is(member_text(spec_of(o), "whenMissing"), "Refuse");
 }
 
-static void prepare_create(struct object *o, struct arena *a)
+static void dependent_prepare_create(struct object *o, struct arena *a)
 {
 	json_set(a, o->fields, STR("status"), schema_zero(&type_dependent_status, a));
 }
@@ -243,7 +374,7 @@ static void prepare_create(struct object *o, struct arena *a)
 /* v1beta1 has one name, and calls it otherwise. */
 static bool is_beta(const struct object *o)
 {
-	return o->door && o->door->type == &beta_type;
+	return o->version && o->version->type == &beta_type;
 }
 
 static void validate_name(struct str path, struct str name, struct field_errors *errors)
@@ -303,7 +434,7 @@ static void validate_references(const struct json *list, struct field_errors *er
 	}
 }
 
-static void validate(const struct object *o, struct field_errors *errors)
+static void dependent_validate(const struct object *o, struct field_errors *errors)
 {
 	static const char *const choices[] = {"Refuse", "Wait"};
 	struct str when_missing = member_text(spec_of(o), "whenMissing");
@@ -327,13 +458,13 @@ static void refuse_change(
 	}
 }
 
-static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+static void dependent_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	refuse_change(o, old, "providers", is_beta(o) ? "spec.providerName" : "spec.providers", errors);
 	refuse_change(o, old, "whenMissing", "spec.whenMissing", errors);
 }
 
-static void validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
+static void dependent_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
 	static const char *const phases[] = {"Broken", "Implemented", "Pending"};
 	struct str phase = member_text(status_of(o), "phase");
@@ -347,7 +478,7 @@ static void validate_status(const struct object *o, const struct object *old _un
 	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
 }
 
-/* ---- columns ---- */
+/* ---- columns of Dependents ---- */
 
 static void write_providers(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
@@ -368,21 +499,22 @@ static void write_phase(const struct object *o, int64_t now_s _unused_, struct b
 	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : member_text(status_of(o), "phase"));
 }
 
-static const struct column columns[] = {
+static const struct column dependent_columns[] = {
 	COLUMN_NAME,
 	{"Providers", "string", "", "The objects that it needs. It cannot be changed.", 0, write_providers, false},
 	{"Phase", "string", "", "What became of it: Pending, Implemented, Broken, or Terminating.", 0, write_phase, false},
 	COLUMN_AGE,
 };
 
-static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false, NULL},
+static const struct subresource dependent_subresources[] = {
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, dependent_validate_status, resets_spec, false, false,
+		NULL},
 };
 
-static const struct door doors[] = {
-	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.Dependent"},
+static const struct version dependent_versions[] = {
+	{.group = "annals.dev", .name = "v1", .definition = "dev.annals.v1.Dependent"},
 	{.group = "annals.dev",
-		.version = "v1beta1",
+		.name = "v1beta1",
 		.definition = "dev.annals.v1beta1.Dependent",
 		.deprecation = "annals.dev/v1beta1 Dependent is deprecated; use annals.dev/v1 Dependent",
 		.type = &beta_type,
@@ -398,21 +530,21 @@ static struct kind dependent = {
 	.is_namespaced = true,
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = dependent_versions,
+	.n_versions = ARRAY_SIZE(dependent_versions),
 	.type = &dependent_type,
 	.doc = "Needs the objects it names.",
 	.unconditional_update = true,
 	.reset_fields = resets_status,
-	.prepare_create = prepare_create,
+	.prepare_create = dependent_prepare_create,
 	.prepare_update = keep_status,
 	.bumps_generation = bumps_generation_of_spec,
-	.validate = validate,
-	.validate_update = validate_update,
-	.columns = columns,
-	.n_columns = ARRAY_SIZE(columns),
-	.subresources = subresources,
-	.n_subresources = ARRAY_SIZE(subresources),
+	.validate = dependent_validate,
+	.validate_update = dependent_validate_update,
+	.columns = dependent_columns,
+	.n_columns = ARRAY_SIZE(dependent_columns),
+	.subresources = dependent_subresources,
+	.n_subresources = ARRAY_SIZE(dependent_subresources),
 	.reference_fields = reference_fields,
 	.references = references,
 	.needs_references = needs_references,

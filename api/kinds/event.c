@@ -1,57 +1,13 @@
 /* Event: something that happened to an object, kept for a while. */
-#include "api/model/object_reference.h"
+#include "api/model/schema.h"
 #include "api/rules/event_form.h"
 #include "api/rules/validate.h"
+#include "api/upstream/upstream.h"
 
 enum {
 	/* Upstream's limits, of pkg/apis/core/validation/events.go. */
 	TEXT_LIMIT = 128, /* of reportingInstance, action, reason */
 	MESSAGE_LIMIT = 1024,
-};
-
-static const struct field series_fields[] = {
-	{"count", &type_int32, FIELD_NUMBER(1), "How often it has happened so far.", NULL, NULL},
-	{"lastObservedTime", &type_micro_time, FIELD_ALWAYS | FIELD_NUMBER(2), "When it last happened.", NULL, NULL},
-	{0},
-};
-
-static const struct type series_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.EventSeries",
-	.go_type = "v1.EventSeries",
-	.doc = "Something that goes on happening.",
-	.fields = series_fields,
-};
-
-static const struct field event_fields[] = {
-	OBJECT_FIELDS_METADATA(FIELD_MANDATORY),
-	{"involvedObject", &type_object_reference, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2), "What it happened to.",
-		NULL, NULL},
-	{"reason", &type_string, FIELD_NUMBER(3), "Why, in one word for programs.", NULL, NULL},
-	{"message", &type_string, FIELD_NUMBER(4), "What happened, for people.", NULL, NULL},
-	{"source", &type_event_source, FIELD_ALWAYS | FIELD_NUMBER(5), "Who says so.", NULL, NULL},
-	{"firstTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(6), "When it first happened.", NULL, NULL},
-	{"lastTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(7), "When it last happened.", NULL, NULL},
-	{"count", &type_int32, FIELD_NUMBER(8), "How often it has happened.", NULL, NULL},
-	{"type", &type_string, FIELD_NUMBER(9), "Normal or Warning; there may be others.", NULL, NULL},
-	{"eventTime", &type_micro_time, FIELD_ALWAYS | FIELD_NUMBER(10), "When it first happened, to the microsecond.", NULL,
-		NULL},
-	{"series", &series_type, FIELD_KEEP_EMPTY | FIELD_NUMBER(11), "Set where it goes on happening.", NULL, NULL},
-	{"action", &type_string, FIELD_NUMBER(12), "What was done, or could not be done, to the object.", NULL, NULL},
-	{"related", &type_object_reference, FIELD_KEEP_EMPTY | FIELD_NUMBER(13), "Another object that has to do with it.", NULL,
-		NULL},
-	{"reportingComponent", &type_string, FIELD_ALWAYS | FIELD_NUMBER(14), "The controller that says so: example.com/thing.",
-		NULL, "\"\""},
-	{"reportingInstance", &type_string, FIELD_ALWAYS | FIELD_NUMBER(15), "Which instance of the controller.", NULL, "\"\""},
-	{0},
-};
-
-static const struct type event_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.Event",
-	.go_type = "v1.Event",
-	.doc = "Something that happened to an object. Events are kept for a while, and nobody should rely on them.",
-	.fields = event_fields,
 };
 
 static struct str text(const struct object *o, const char *name)
@@ -79,7 +35,7 @@ static void validate_text(const struct object *o, const char *name, size_t limit
 
 static bool is_through_form(const struct object *o)
 {
-	return o->door && o->door->type == &type_event_form;
+	return o->version && o->version->type == &type_events_event;
 }
 
 static void validate_controller(const struct object *o, struct field_errors *errors)
@@ -300,13 +256,13 @@ static const struct selectable_field selectable[] = {
 	{"type", select_type, false},
 };
 
-static const struct door doors[] = {
-	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Event", .standalone_only = true},
+static const struct version versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.Event", .standalone_only = true},
 	{.group = "events.k8s.io",
-		.version = "v1",
+		.name = "v1",
 		.definition = "io.k8s.api.events.v1.Event",
 		.standalone_only = true,
-		.type = &type_event_form,
+		.type = &type_events_event,
 		.from_hub = event_form_from_hub,
 		.to_hub = event_form_to_hub,
 		.invalid_group = "",
@@ -324,9 +280,9 @@ static struct kind events = {
 	.name_rule = NAME_PATH_SEGMENT,
 	.checks_meta_last = true,
 	.any_finalizer = true,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
-	.type = &event_type,
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
+	.type = &type_event,
 	.doc = "Something that happened to an object.",
 	.unconditional_update = true,
 	.create_on_update = true,

@@ -1,81 +1,11 @@
-/* Namespace: the scope of names. One that is deleted stays, Terminating, until what is in it is gone and spec.finalizers is empty. */
+/* Namespace and ServiceAccount: the scope of names, and a name in it under which programs act. */
+#include "api/model/schema.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
+#include "api/upstream/upstream.h"
 
-static const struct type finalizer_type = {.kind = TYPE_STRING, .go_type = "v1.FinalizerName"};
-static const struct type finalizers_type = {.kind = TYPE_LIST, .elem = &finalizer_type};
-static const struct type phase_type = {.kind = TYPE_STRING, .go_type = "v1.NamespacePhase"};
-static const struct type condition_type_type = {.kind = TYPE_STRING, .go_type = "v1.NamespaceConditionType"};
-static const struct type condition_status_type = {.kind = TYPE_STRING, .go_type = "v1.ConditionStatus"};
-
-static const struct field condition_fields[] = {
-	{"type", &condition_type_type, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "What was observed.", NULL, NULL},
-	{"status", &condition_status_type, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2),
-		"Whether it holds: True, False or Unknown.", NULL, NULL},
-	{"lastTransitionTime", &type_time, FIELD_ALWAYS | FIELD_NUMBER(4), "When the status last changed.", NULL, NULL},
-	{"reason", &type_string, FIELD_NUMBER(5), "Why, as one word for programs.", NULL, NULL},
-	{"message", &type_string, FIELD_NUMBER(6), "Why, as a sentence for people.", NULL, NULL},
-	{0},
-};
-
-static const struct type condition_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.NamespaceCondition",
-	.go_type = "v1.NamespaceCondition",
-	.doc = "One thing that was observed about a namespace.",
-	.fields = condition_fields,
-};
-
-static const struct type conditions_type = {
-	.kind = TYPE_LIST,
-	.elem = &condition_type,
-	.list_type = LIST_MAP,
-	.list_keys = (const char *const[]){"type", NULL},
-};
-
-static const struct field spec_fields[] = {
-	{"finalizers", &finalizers_type, FIELD_NUMBER(1),
-		"Who must agree before the namespace is removed; changed through finalize only.", NULL, NULL},
-	{0},
-};
-
-static const struct type spec_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.NamespaceSpec",
-	.go_type = "v1.NamespaceSpec",
-	.doc = "What keeps a namespace.",
-	.fields = spec_fields,
-};
-
-static const struct field status_fields[] = {
-	{"phase", &phase_type, FIELD_NUMBER(1), "Active, or Terminating once deletion was asked for.", NULL, NULL},
-	{"conditions", &conditions_type, FIELD_PATCH_MERGE | FIELD_NUMBER(2),
-		"What was observed while the namespace was being emptied.", "type", NULL},
-	{0},
-};
-
-static const struct type status_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.NamespaceStatus",
-	.go_type = "v1.NamespaceStatus",
-	.doc = "Where a namespace is in its life.",
-	.fields = status_fields,
-};
-
-static const struct field namespace_fields[] = {
-	OBJECT_FIELDS,
-	{"spec", &spec_type, FIELD_ALWAYS | FIELD_NUMBER(2), "What keeps the namespace.", NULL, NULL},
-	{"status", &status_type, FIELD_ALWAYS | FIELD_NUMBER(3), "Where the namespace is in its life.", NULL, NULL},
-	{0},
-};
-
-static const struct type namespace_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.Namespace",
-	.go_type = "v1.Namespace",
-	.doc = "A scope for names: objects in different namespaces may have the same name, and go with their namespace.",
-	.fields = namespace_fields,
-};
+/* Namespace: the scope of names. A deleted one stays, Terminating, until it holds no objects and
+ * spec.finalizers is empty. */
 
 static const struct json *spec_finalizers(const struct object *o)
 {
@@ -117,7 +47,7 @@ static void set_label(struct object *o, struct arena *a, struct str key, struct 
 	o->meta.labels = sorted;
 }
 
-/* So that selectors of namespaces can mean one by its name; upstream sets it on every write,
+/* The label lets selectors of namespaces select one by its name; upstream sets it on every write,
  * too. */
 static void label_with_name(struct object *o, struct arena *a)
 {
@@ -144,7 +74,7 @@ static bool has_finalizer(const struct json *finalizers, struct str name)
 	return false;
 }
 
-static void prepare_create(struct object *o, struct arena *a)
+static void namespace_prepare_create(struct object *o, struct arena *a)
 {
 	label_with_name(o, a);
 	struct json *status = json_object(a);
@@ -163,8 +93,9 @@ static void prepare_create(struct object *o, struct arena *a)
 	}
 }
 
-/* Who could change finalizers by a plain update would need no right to the subresource finalize. */
-static void prepare_update(struct object *o, const struct object *old, struct arena *a)
+/* Keeps spec: otherwise a plain update could change finalizers without the right to the subresource
+ * finalize. */
+static void namespace_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	json_set(a, o->fields, STR("spec"), json_gets(old->fields, "spec"));
 	keep_status(o, old, a);
@@ -184,7 +115,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 	validate_finalizers(o, false, errors);
 }
 
-static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+static void namespace_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	(void)old;
 	validate_meta(o->kind, &o->meta, errors);
@@ -247,7 +178,7 @@ static struct str select_phase(const struct object *o, struct arena *a)
 	return phase(o);
 }
 
-static const struct column columns[] = {
+static const struct column namespace_columns[] = {
 	COLUMN_NAME,
 	{"Status", "string", "", "The status of the namespace", 0, write_status, false},
 	COLUMN_AGE,
@@ -262,8 +193,8 @@ static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false, NULL},
 };
 
-static const struct door doors[] = {
-	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Namespace", .standalone_only = true},
+static const struct version namespace_versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.Namespace", .standalone_only = true},
 };
 
 static struct kind namespaces = {
@@ -274,9 +205,9 @@ static struct kind namespaces = {
 	.short_names = (const char *const[]){"ns", NULL},
 	.verbs = VERBS_ALL & ~VERB_DELETECOLLECTION,
 	.name_rule = NAME_DNS_LABEL,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
-	.type = &namespace_type,
+	.versions = namespace_versions,
+	.n_versions = ARRAY_SIZE(namespace_versions),
+	.type = &type_namespace,
 	.doc = "A scope for names.",
 	.unconditional_update = true,
 	.keeps_generation = true,
@@ -284,17 +215,105 @@ static struct kind namespaces = {
 	.has_own_delete = true,
 	.reset_fields = resets_status,
 	.set_defaults = set_defaults,
-	.prepare_create = prepare_create,
-	.prepare_update = prepare_update,
+	.prepare_create = namespace_prepare_create,
+	.prepare_update = namespace_prepare_update,
 	.validate = validate,
-	.validate_update = validate_update,
+	.validate_update = namespace_validate_update,
 	.keep_on_delete = keep_on_delete,
 	.may_remove = may_remove,
-	.columns = columns,
-	.n_columns = ARRAY_SIZE(columns),
+	.columns = namespace_columns,
+	.n_columns = ARRAY_SIZE(namespace_columns),
 	.selectable = selectable,
 	.n_selectable = ARRAY_SIZE(selectable),
 	.subresources = subresources,
 	.n_subresources = ARRAY_SIZE(subresources),
 };
 KIND_REGISTER(namespaces)
+
+/* ServiceAccount: a name under which programs act. */
+
+static struct json *name_alone(const struct json *reference, struct arena *a)
+{
+	struct json *kept = json_object(a), *name = json_gets(reference, "name");
+	if (name) {
+		json_add(a, kept, STR("name"), name);
+	}
+	return kept;
+}
+
+/* cleanSecretReferences: all but the name is dropped, as these secrets are always of the
+ * account's own namespace. */
+static void account_prepare_create(struct object *o, struct arena *a)
+{
+	const struct json *secrets = json_gets(o->fields, "secrets");
+	if (!secrets) {
+		return;
+	}
+	struct json *kept = json_array(a);
+	for (uint32_t i = 0; i < secrets->n; i++) {
+		json_append(a, kept, name_alone(secrets->items[i], a));
+	}
+	json_set(a, o->fields, STR("secrets"), kept);
+}
+
+static void account_prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	(void)old;
+	account_prepare_create(o, a);
+}
+
+static void account_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	validate_meta(o->kind, &o->meta, errors);
+}
+
+static bool limits_secrets(const struct object *o)
+{
+	return o && json_gets(o->meta.annotations, "kubernetes.io/enforce-mountable-secrets");
+}
+
+static size_t warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
+{
+	if (!limits_secrets(o) || limits_secrets(old)) {
+		return 0;
+	}
+	ret[0] = STR("metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate "
+		     "namespaces to "
+		     "isolate access to mounted secrets");
+	return 1;
+}
+
+static const struct column account_columns[] = {
+	COLUMN_NAME,
+	COLUMN_AGE,
+};
+
+static const struct version account_versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.ServiceAccount", .standalone_only = true},
+};
+
+static struct kind serviceaccounts = {
+	.kind = "ServiceAccount",
+	.list_kind = "ServiceAccountList",
+	.resource = "serviceaccounts",
+	.singular = "serviceaccount",
+	.short_names = (const char *const[]){"sa", NULL},
+	.is_namespaced = true,
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.versions = account_versions,
+	.n_versions = ARRAY_SIZE(account_versions),
+	.type = &type_service_account,
+	.doc = "A name under which programs act.",
+	.unconditional_update = true,
+	.keeps_generation = true,
+	.delete_answers_object = true,
+	.prepare_create = account_prepare_create,
+	.prepare_update = account_prepare_update,
+	.validate_update = account_validate_update,
+	.warn = warn,
+	.columns = account_columns,
+	.n_columns = ARRAY_SIZE(account_columns),
+};
+KIND_REGISTER(serviceaccounts)

@@ -1,24 +1,13 @@
-/* Node: a machine that pods run on. Kubelets register nodes and say in `status` how they are. */
+/* Node and Lease: a machine that pods run on, and a claim on something, which kubelets renew to
+ * show that their node lives. */
 #include "api/cluster/node_rules.h"
-#include "api/cluster/node_schema.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
+#include "api/rules/validate.h"
+#include "api/upstream/upstream.h"
 
-static const struct field node_fields[] = {
-	OBJECT_FIELDS,
-	{"spec", &type_node_spec, FIELD_ALWAYS | FIELD_NUMBER(2), "How the node is to be used.", NULL, NULL},
-	{"status", &type_node_status, FIELD_ALWAYS | FIELD_NUMBER(3), "What is known of the node.", NULL, NULL},
-	{0},
-};
-
-static const struct type node_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.Node",
-	.go_type = "v1.Node",
-	.doc = "A machine that pods run on.",
-	.fields = node_fields,
-};
+/* Node: a machine that pods run on. Kubelets register nodes and say in `status` how they are. */
 
 static const struct json *spec_of(const struct object *o)
 {
@@ -35,7 +24,7 @@ static const struct json *info_of(const struct object *o)
 	return json_gets(status_of(o), "nodeInfo");
 }
 
-/* Of several conditions of one type, the last counts. */
+/* If several conditions have the type Ready, the last one counts. */
 static struct str readiness(const struct object *o)
 {
 	const struct json *conditions = json_gets(status_of(o), "conditions"), *c;
@@ -155,7 +144,7 @@ static void write_runtime(const struct object *o, int64_t now_s, struct buf *out
 	json_encode_string(out, or_unknown(member_text(info_of(o), "containerRuntimeVersion")));
 }
 
-static const struct column columns[] = {
+static const struct column node_columns[] = {
 	COLUMN_NAME,
 	{"Status", "string", "", "The status of the node", 0, write_status, false},
 	{"Roles", "string", "", "The roles of the node", 0, write_roles, false},
@@ -192,8 +181,8 @@ static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, node_validate_status, resets_spec, false, false, NULL},
 };
 
-static const struct door doors[] = {
-	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Node", .standalone_only = true},
+static const struct version node_versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.Node", .standalone_only = true},
 };
 
 static struct kind node = {
@@ -204,9 +193,9 @@ static struct kind node = {
 	.short_names = (const char *const[]){"no", NULL},
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
-	.type = &node_type,
+	.versions = node_versions,
+	.n_versions = ARRAY_SIZE(node_versions),
+	.type = &type_node,
 	.doc = "A machine that pods run on.",
 	.unconditional_update = true,
 	.keeps_generation = true,
@@ -218,11 +207,106 @@ static struct kind node = {
 	.validate = node_validate,
 	.validate_update = node_validate_update,
 	.warn = warn,
-	.columns = columns,
-	.n_columns = ARRAY_SIZE(columns),
+	.columns = node_columns,
+	.n_columns = ARRAY_SIZE(node_columns),
 	.selectable = selectable,
 	.n_selectable = ARRAY_SIZE(selectable),
 	.subresources = subresources,
 	.n_subresources = ARRAY_SIZE(subresources),
 };
 KIND_REGISTER(node)
+
+/* Lease: names the holder of something, and the time since when; leader election agrees on it. */
+
+static const struct json *spec(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+/* Drops the fields of the gate CoordinatedLeaderElection, which is off by default in Kubernetes. */
+static void drop_coordination(struct object *o, struct arena *a)
+{
+	static const char *const names[] = {"strategy", "preferredHolder"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (json_gets(spec(o), names[i])) {
+			struct json *kept = json_copy(a, spec(o));
+			json_remove(kept, str_of(names[i]));
+			json_set(a, o->fields, STR("spec"), kept);
+		}
+	}
+}
+
+static void prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	(void)old;
+	drop_coordination(o, a);
+}
+
+static void validate_at_least(
+	const struct object *o, const char *name, int64_t least, const char *detail, struct field_errors *errors)
+{
+	const struct json *value = json_gets(spec(o), name);
+	int64_t n;
+	if (json_to_int64(value, &n) && n < least) {
+		field_invalid(errors, field_path(errors->arena, STR("spec"), name), value, "%s", detail);
+	}
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	validate_at_least(o, "leaseDurationSeconds", 1, "must be greater than 0", errors);
+	validate_at_least(o, "leaseTransitions", 0, "must be greater than or equal to 0", errors);
+}
+
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	validate(o, errors);
+}
+
+static void write_holder(const struct object *o, int64_t now_s, struct buf *out)
+{
+	(void)now_s;
+	json_encode_string(out, json_text(json_gets(spec(o), "holderIdentity")));
+}
+
+static const struct column lease_columns[] = {
+	COLUMN_NAME,
+	{"Holder", "string", "",
+		"holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election is "
+		"used, "
+		"the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
+		0, write_holder, false},
+	COLUMN_AGE,
+};
+
+static const struct version lease_versions[] = {
+	{.group = "coordination.k8s.io",
+		.name = "v1",
+		.definition = "io.k8s.api.coordination.v1.Lease",
+		.standalone_only = true},
+};
+
+static struct kind leases = {
+	.kind = "Lease",
+	.list_kind = "LeaseList",
+	.resource = "leases",
+	.singular = "lease",
+	.is_namespaced = true,
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.any_finalizer = true,
+	.versions = lease_versions,
+	.n_versions = ARRAY_SIZE(lease_versions),
+	.type = &type_coordination_lease,
+	.doc = "Something that one at a time holds, and renews while it does.",
+	.create_on_update = true,
+	.keeps_generation = true,
+	.prepare_create = drop_coordination,
+	.prepare_update = prepare_update,
+	.validate = validate,
+	.validate_update = validate_update,
+	.columns = lease_columns,
+	.n_columns = ARRAY_SIZE(lease_columns),
+};
+KIND_REGISTER(leases)

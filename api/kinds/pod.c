@@ -1,28 +1,16 @@
-/* Pod: containers that run together on one node. Who runs them tells in `status` what became of them. */
+/* Pod and PodTemplate: containers that run together on one node, and what pods made from a template are to be. */
 #include "api/model/kind.h"
-#include "api/pod/binding.h"
 #include "api/pod/pod_columns.h"
+#include "api/pod/pod_defaults.h"
 #include "api/pod/pod_rules.h"
-#include "api/pod/pod_schema.h"
 #include "api/pod/pod_validate.h"
 #include "api/rules/spec_status.h"
+#include "api/upstream/upstream.h"
 
-static const struct field pod_fields[] = {
-	OBJECT_FIELDS,
-	{"spec", &type_pod_spec, FIELD_ALWAYS | FIELD_NUMBER(2), "What the pod is to be.", NULL, NULL},
-	{"status", &type_pod_status, FIELD_ALWAYS | FIELD_NUMBER(3), "What became of it.", NULL, NULL},
-	{0},
-};
+/* Pod: containers that run together on one node. `status` is the report of the node that runs
+ * them. */
 
-static const struct type pod_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.Pod",
-	.go_type = "v1.Pod",
-	.doc = "Containers that run together on one node and share its network and volumes.",
-	.fields = pod_fields,
-};
-
-static bool bumps_generation(const struct object *o, const struct object *old)
+static bool pod_bumps_generation(const struct object *o, const struct object *old)
 {
 	return !json_equal(json_gets(o->fields, "spec"), json_gets(old->fields, "spec"));
 }
@@ -93,12 +81,17 @@ static const struct selectable_field selectable[] = {
 };
 
 static const struct subresource subresources[] = {
-	{.name = "binding", .verbs = VERB_CREATE, .view = &binding_view},
+	{.name = "binding", .verbs = VERB_CREATE, .extension = EXTENSION_BINDING, .view = &binding_view},
+	{.name = "ephemeralcontainers",
+		.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+		.merge = pod_merge_ephemeral,
+		.validate_update = pod_validate_ephemeral,
+		.reset_fields = resets_status},
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec, false, false, NULL},
 };
 
-static const struct door doors[] = {
-	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Pod", .standalone_only = true},
+static const struct version pod_versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.Pod", .standalone_only = true},
 };
 
 static struct kind pod = {
@@ -111,9 +104,9 @@ static struct kind pod = {
 	.is_namespaced = true,
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
-	.type = &pod_type,
+	.versions = pod_versions,
+	.n_versions = ARRAY_SIZE(pod_versions),
+	.type = &type_pod,
 	.doc = "Containers that run together on one node.",
 	.unconditional_update = true,
 	.delete_answers_object = true,
@@ -121,7 +114,7 @@ static struct kind pod = {
 	.set_defaults = pod_set_defaults,
 	.prepare_create = pod_prepare_create,
 	.prepare_update = pod_prepare_update,
-	.bumps_generation = bumps_generation,
+	.bumps_generation = pod_bumps_generation,
 	.validate = pod_validate,
 	.validate_update = pod_validate_update,
 	.grace_period = pod_grace_period,
@@ -133,3 +126,83 @@ static struct kind pod = {
 	.n_subresources = ARRAY_SIZE(subresources),
 };
 KIND_REGISTER(pod)
+
+/* PodTemplate: what pods made from it are to be, kept by name. A StatefulSet's history may be carried by these. */
+
+static const struct json *template_of(const struct object *o)
+{
+	return json_gets(o->fields, "template");
+}
+
+static void set_defaults(struct object *o, struct arena *a)
+{
+	json_set(a, o->fields, STR("template"), pod_template_defaults(template_of(o), a));
+}
+
+static bool template_bumps_generation(const struct object *o, const struct object *old)
+{
+	return !json_equal(template_of(o), template_of(old));
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	pod_template_validate(WHERE(NULL, "template"), template_of(o), errors);
+}
+
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	validate(o, errors);
+}
+
+static void write_containers(const struct object *o, int64_t now_s, struct buf *out)
+{
+	(void)now_s;
+	pod_template_write(template_of(o), "name", out);
+}
+
+static void write_images(const struct object *o, int64_t now_s, struct buf *out)
+{
+	(void)now_s;
+	pod_template_write(template_of(o), "image", out);
+}
+
+static void write_labels(const struct object *o, int64_t now_s, struct buf *out)
+{
+	(void)now_s;
+	labels_write(json_gets(json_gets(template_of(o), "metadata"), "labels"), out);
+}
+
+static const struct column columns[] = {
+	COLUMN_NAME,
+	{"Containers", "string", "", "Names of each container in the template.", 0, write_containers, false},
+	{"Images", "string", "", "Images referenced by each container in the template.", 0, write_images, false},
+	{"Pod Labels", "string", "", "The labels for the pod template.", 0, write_labels, false},
+};
+
+static const struct version template_versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.PodTemplate", .standalone_only = true},
+};
+
+static struct kind podtemplate = {
+	.kind = "PodTemplate",
+	.list_kind = "PodTemplateList",
+	.resource = "podtemplates",
+	.singular = "podtemplate",
+	.is_namespaced = true,
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.versions = template_versions,
+	.n_versions = ARRAY_SIZE(template_versions),
+	.type = &type_pod_template,
+	.doc = "What pods made from it are to be, kept by name.",
+	.unconditional_update = true,
+	.delete_answers_object = true,
+	.set_defaults = set_defaults,
+	.bumps_generation = template_bumps_generation,
+	.validate = validate,
+	.validate_update = validate_update,
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+};
+KIND_REGISTER(podtemplate)

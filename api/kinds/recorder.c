@@ -1,15 +1,13 @@
 /* Recorder: names resources whose objects are to have a history, and says what of them is their state. It is carried out by the recording
  * controller; docs/explanation/history.md is about it. */
 #include "api/model/members.h"
-#include "api/pod/pod_schema.h"
-#include "api/record/change_schema.h"
-#include "api/record/left_out.h"
+#include "api/record/changes.h"
 #include "api/record/state.h"
-#include "api/review/admission_review.h"
-#include "api/rules/condition.h"
+#include "api/review/review_schema.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
+#include "api/upstream/upstream.h"
 #include "base/base64.h"
 #include "base/keyed_hash.h"
 #include "base/options.h"
@@ -50,7 +48,7 @@ static const struct type type_rule = {
 
 static const struct type list_rules = {.kind = TYPE_LIST, .elem = &type_rule};
 
-/* As upstream's: a text such as 1h30m0s. */
+/* The same form as upstream's: a text such as 1h30m0s. */
 static const struct type type_duration = {.kind = TYPE_STRING, .go_type = "v1.Duration"};
 
 static const struct type type_spec = {
@@ -187,8 +185,9 @@ static void salts_init(void)
 	keyed_hash_init(&salts);
 }
 
-/* As good as random for whoever does not see the object. A creation that is decided more than once, since webhooks had to be
- * asked, makes the same object each time: so it follows from the uid. */
+/* Makes a salt that is as good as random to everybody who does not see the object. A creation may
+ * be decided twice, when webhooks are asked. It must make the same object each time, so the salt
+ * follows from the uid. */
 static struct json *new_salt(struct str uid, struct arena *a)
 {
 	unsigned char hash[SHA256_SIZE];
@@ -208,7 +207,7 @@ static void prepare_create(struct object *o, struct arena *a)
 	}
 }
 
-/* Who replaces the object with a manifest of his own does not know the salt that was made up. */
+/* A client that replaces the object with its own manifest does not know the generated salt. */
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	keep_status(o, old, a);
@@ -294,7 +293,7 @@ static size_t count_pairs(const struct json *rules)
 	return n;
 }
 
-/* What is too much is not looked at any further: each look costs something. */
+/* Does not look into a list that is too long: each look costs something. */
 static void check_rules(struct field_errors *e, const struct where *at, const struct json *rules)
 {
 	const struct json *rule;
@@ -330,7 +329,8 @@ static void check_selector(struct field_errors *e, const struct where *at, const
 	check_label_selector(e, at, selector);
 }
 
-/* What tells one object from another stays, whatever a pattern says. */
+/* Returns whether the field identifies the object. Such a field stays even if a pattern matches
+ * it. */
 static bool is_identity(struct str pointer)
 {
 	static const char *const names[] = {"/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"};
@@ -435,7 +435,7 @@ static void validate_status(const struct object *o, const struct object *old _un
 	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
 }
 
-/* ---- what it needs of who writes it ---- */
+/* ---- rights that its writer needs ---- */
 
 static size_t add_pair(struct need *ret, struct str group, struct str resource, struct str path)
 {
@@ -467,7 +467,7 @@ static bool shows_secrets(const struct object *o)
 	return str_is(member_text(spec_of(o), "secretData"), "Record");
 }
 
-/* Whoever reads histories reads what was recorded: nobody may have recorded what he cannot read himself. */
+/* Readers of histories read the recorded states, so users may only record what they can read themselves. */
 static size_t needs(const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a)
 {
 	const struct where spec = {.name = STR("spec")};
@@ -492,34 +492,38 @@ static size_t needs(const struct object *o, const struct object *old, struct nee
 
 /* ---- columns ---- */
 
-static void add_name(struct buf *out, struct str group, struct str resource)
-{
-	buf_printf(out, "%s" STR_FMT, out->n ? "," : "", STR_ARG(resource));
-	if (group.n) {
-		buf_printf(out, "." STR_FMT, STR_ARG(group));
-	}
-}
+/* Shows three names and the number of the others, as kubectl shows the addresses of Endpoints. */
+enum { NAMES_SHOWN = 3, NAMES_BYTES = 64 };
 
-static void add_names(struct buf *out, const struct json *rule)
-{
-	const struct json *groups = json_gets(rule, "groups"), *resources = json_gets(rule, "resources"), *group, *resource;
-
-	for (uint32_t i = 0; (group = list_item(groups, i)); i++) {
-		for (uint32_t k = 0; (resource = list_item(resources, k)); k++) {
-			add_name(out, json_text(group), json_text(resource));
-		}
-	}
-}
-
-/* deployments.apps,configmaps */
+/* deployments.apps,configmaps,secrets + 14 more... */
 static void write_resources(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf text;
-	const struct json *rules = json_gets(spec_of(o), "resources"), *rule;
+	const struct json *rules = json_gets(spec_of(o), "resources"), *rule, *group, *resource;
+	size_t n = 0, shown = 0;
 
-	buf_init(&text, 65536);
+	buf_init(&text, 4096);
 	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
-		add_names(&text, rule);
+		const struct json *groups = json_gets(rule, "groups"), *resources = json_gets(rule, "resources");
+		for (uint32_t k = 0; (group = list_item(groups, k)); k++) {
+			for (uint32_t m = 0; (resource = list_item(resources, m)); m++, n++) {
+				struct str g = json_text(group), r = json_text(resource);
+				bool is_shown =
+					n == 0 || (shown == n && n < NAMES_SHOWN && text.n + g.n + r.n + 2 <= NAMES_BYTES);
+				if (is_shown) {
+					buf_printf(&text, "%s" STR_FMT "%s" STR_FMT, n ? "," : "", STR_ARG(r), g.n ? "." : "",
+						STR_ARG(g));
+					shown++;
+				}
+			}
+		}
+	}
+	if (text.n > NAMES_BYTES) {
+		buf_truncate(&text, NAMES_BYTES);
+		BUF_LITERAL(&text, "...");
+	}
+	if (n > shown) {
+		buf_printf(&text, " + %zu more...", n - shown);
 	}
 	json_encode_string(out, buf_str(&text));
 }
@@ -578,11 +582,11 @@ static const struct subresource subresources[] = {
 		.merge = merge_status,
 		.validate_update = validate_status,
 		.reset_fields = resets_spec},
-	{.name = "admission", .verbs = VERB_CREATE, .view = &admission_review_view},
+	{.name = "admission", .verbs = VERB_CREATE, .extension = EXTENSION_ADMISSION, .view = &admission_review_view},
 };
 
-static const struct door doors[] = {
-	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.Recorder"},
+static const struct version versions[] = {
+	{.group = "annals.dev", .name = "v1", .definition = "dev.annals.v1.Recorder"},
 };
 
 static struct kind recorder = {
@@ -593,8 +597,8 @@ static struct kind recorder = {
 	.short_names = (const char *const[]){"rec", NULL},
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 	.type = &recorder_type,
 	.doc = "Names resources whose objects are recorded: each object gets a History, and each of its states a revision.",
 	.unconditional_update = true,

@@ -1,24 +1,9 @@
 /* Service: a name, and mostly an address, for pods that come and go. */
 #include "api/cluster/service_rules.h"
-#include "api/cluster/service_schema.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
-
-static const struct field service_fields[] = {
-	OBJECT_FIELDS,
-	{"spec", &type_service_spec, FIELD_ALWAYS | FIELD_NUMBER(2), "What the service leads to, and how.", NULL, NULL},
-	{"status", &type_service_status, FIELD_ALWAYS | FIELD_NUMBER(3), "What became of it.", NULL, NULL},
-	{0},
-};
-
-static const struct type service_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.Service",
-	.go_type = "v1.Service",
-	.doc = "A name, and mostly an address, for pods that come and go.",
-	.fields = service_fields,
-};
+#include "api/upstream/upstream.h"
 
 static const struct json *spec_of(const struct object *o)
 {
@@ -63,7 +48,7 @@ static void add_to_list(struct buf *text, struct str one)
 
 enum { INGRESSES_MAX = 64 }; /* of a cell; further ones are left out */
 
-/* Where its load balancer takes traffic: each once, sorted. */
+/* The addresses where its load balancer takes traffic: each once, sorted. */
 static void add_ingresses(struct buf *text, const struct object *o)
 {
 	const struct json *list = json_gets(json_gets(json_gets(o->fields, "status"), "loadBalancer"), "ingress"), *ingress;
@@ -151,8 +136,8 @@ static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, service_validate_status, resets_spec, false, false, NULL},
 };
 
-static const struct door doors[] = {
-	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Service", .standalone_only = true},
+static const struct version versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.Service", .standalone_only = true},
 };
 
 static struct kind service = {
@@ -165,9 +150,9 @@ static struct kind service = {
 	.is_namespaced = true,
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_LABEL,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
-	.type = &service_type,
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
+	.type = &type_service,
 	.doc = "A name, and mostly an address, for pods.",
 	.unconditional_update = true,
 	.create_on_update = true,

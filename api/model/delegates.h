@@ -1,15 +1,20 @@
-/* What a server behind a kube-apiserver leaves to it: whom a bearer token names, who may do what, how a namespace is, what admission
- * webhooks say. The server knows this interface; delegation/ implements it as a client of kube-apiserver; cli/ puts them together.
+/* The questions that a server behind a kube-apiserver delegates to it. They concern owners of
+ * bearer tokens, access rights, phases of namespaces, and verdicts of admission webhooks. The
+ * server knows this interface; delegation/ implements it as a client of kube-apiserver; cli/ puts
+ * them together.
  *
- * Asking never blocks. Each function that takes a question returns true when the answer is in it already. Else question.done is called
- * exactly once, later, from any thread, perhaps before the function has returned; until then the question, all it points to and its arena
- * belong to whoever answers. Every question ends: by itself when its time (deadline_ms) is up, and when the delegates are stopped. A question
- * that could not be answered says so (`failure`), and whoever asked fails closed. */
+ * Asking never blocks. Each function that takes a question returns true if the answer is in it
+ * already. Otherwise it calls question.done exactly once, later, from any thread, perhaps before
+ * the function has returned. Until then the question, all it points to and its arena belong to the
+ * answering side. Every question ends: when its time (deadline_ms) is up, or when the delegates are
+ * stopped. A question without an answer says so (`failure`), and its asker fails closed.
+ */
 #ifndef API_MODEL_DELEGATES_H
 #define API_MODEL_DELEGATES_H
 
 #include "api/model/kind.h"
 #include "api/model/user.h"
+#include "base/arena.h"
 
 struct question {
 	void (*done)(struct question *q);
@@ -40,14 +45,14 @@ struct access_question {
 };
 
 enum namespace_phase {
-	NAMESPACE_UNKNOWN, /* this server keeps no namespaces: whoever does decides */
+	NAMESPACE_UNKNOWN, /* this server keeps no namespaces: the one that does decides */
 	NAMESPACE_ABSENT,
 	NAMESPACE_ACTIVE,
 	NAMESPACE_TERMINATING,
-	NAMESPACE_UNDECIDED, /* cannot be said now: the write stops here, which has been told elsewhere */
+	NAMESPACE_UNDECIDED, /* unknown for now: the write stops here, and st says why */
 };
 
-/* One namespace, asked of the server itself, not of a cache. */
+/* Asks about one namespace. The answer comes from the server itself, not from a cache. */
 struct namespace_question {
 	struct question base;
 	struct str name;
@@ -63,7 +68,7 @@ struct webhook_question {
 	enum webhook_phase phase;
 	const char *operation; /* "CREATE", "UPDATE", "DELETE", "CONNECT" */
 	const struct kind *kind;
-	const struct door *door; /* the request's */
+	const struct version *version; /* the request's */
 	const struct subresource *sub; /* NULL: none. Where it is a view, so are object, old and changed */
 	struct str subresource, ns, name;
 	const struct user *user;
@@ -74,18 +79,18 @@ struct webhook_question {
 	struct str audit_id;
 	/* answer */
 	struct status st;           /* code 0: allowed; else the refusal (also when a webhook failed whose policy is Fail) */
-	const struct json *changed; /* mutating: the whole object, as the request's door shows it; NULL: as it was */
+	const struct json *changed; /* mutating: the whole object, as the request's version shows it; NULL: as it was */
 	struct str *warnings;       /* for Warning headers */
 	size_t n_warnings;
 	struct user_extra *annotations; /* for the audit event */
 	size_t n_annotations;
 };
 
-/* Whose certificates are believed: given by flags, or followed in the ConfigMap kube-system/extension-apiserver-authentication
+/* The authorities whose client certificates are trusted: given by flags, or followed in the ConfigMap kube-system/extension-apiserver-authentication
  * (k8s.io/apiserver pkg/server/options DelegatingAuthenticationOptions). */
 struct trust {
-	struct str client_ca; /* PEM; users' certificates. Empty: none is believed */
-	struct str front_ca;  /* PEM; certificates of front proxies. Empty: no header is believed */
+	struct str client_ca; /* PEM; users' certificates. Empty: none is trusted */
+	struct str front_ca;  /* PEM; certificates of front proxies. Empty: no header is trusted */
 	/* Common names a front proxy may have; none: any that front_ca signed. */
 	const struct str *front_names;
 	size_t n_front_names;
@@ -99,16 +104,19 @@ struct delegates {
 	/* NULL functions: not delegated. */
 	bool (*ask_token)(void *ctx, struct token_question *q);
 	bool (*ask_access)(void *ctx, struct access_question *q);
-	/* What the cache of namespaces says; ABSENT as long as it is not full. */
+	/* The phase in the cache of namespaces; ABSENT as long as the cache is not full. */
 	enum namespace_phase (*namespace_phase)(void *ctx, struct str name);
 	bool (*ask_namespace)(void *ctx, struct namespace_question *q);
 	/* Would any webhook be asked about such a write (rules alone)? From memory; true as long as that is not known. */
 	bool (*has_webhooks)(void *ctx, const struct webhook_question *q);
 	bool (*ask_webhooks)(void *ctx, struct webhook_question *q);
-	/* Whose certificates are believed; false until it has been read for the first time. */
+	/* The trusted authorities; false until they have been read for the first time. */
 	bool (*knows_trust)(void *ctx);
 	/* For /readyz: what is still missing, one line for each, appended to out; nothing when all is there. */
 	void (*write_missing)(void *ctx, struct buf *out);
 };
+
+/* Copies a struct trust and the texts in it. */
+void trust_copy(struct trust *ret, const struct trust *from, struct arena *a);
 
 #endif

@@ -1,5 +1,6 @@
-/* What a JSON value means, as one text and as a short name: equal for values between which there is no mutation (seed 000,
- * "Version Equivalence"). docs/reference/digest.md specifies both and has test vectors; they never change. */
+/* A canonical text and a short name for the meaning of a JSON value. Values that mean the same have
+ * the same text and name. docs/reference/digest.md specifies both and has test vectors; they never
+ * change. */
 #ifndef API_MODEL_DIGEST_H
 #define API_MODEL_DIGEST_H
 

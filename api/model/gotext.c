@@ -95,7 +95,7 @@ static unsigned quote_ascii(struct buf *out, char c)
 	return 1;
 }
 
-/* One character at p; returns its bytes. */
+/* Quotes the character at p; returns how many bytes it has. */
 static unsigned quote_char(struct buf *out, const char *p, const char *end)
 {
 	if ((unsigned char)*p < 0x80) {

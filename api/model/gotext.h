@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 
-/* Ceiling of any one text made from parts of a request: bodies are much smaller, and quoting makes four bytes of one at most. What
- * goes beyond is cut. */
+/* The ceiling of any one text made from parts of a request; longer text is cut. Bodies are much
+ * smaller, and quoting makes at most four bytes of one. */
 enum { TEXT_MAX = 64 * 1024 * 1024 };
 
 /* Go's %q: "a\x00". */

@@ -1,7 +1,10 @@
-/* That an object is one state in the history of another, its controller (seed 000): what a ControllerRevision is.
+/* An object can be one state in the history of another object, its controller. ControllerRevisions
+ * are such states.
  *
- * A controller has one revision of each state and of each number. That is kept in an index beside the objects, written in the very transactions
- * that create, change and remove them (storage/keys.h, server/write/write_history.h). */
+ * A controller has one revision of each state and of each number. An index beside the objects
+ * ensures this. The transactions that create, change and remove revisions also write the index
+ * (storage/keys.h, storage/engine/plan.h).
+ */
 #ifndef API_MODEL_HISTORY_H
 #define API_MODEL_HISTORY_H
 
@@ -12,8 +15,12 @@
 /* "true": the object may be another one of the same state or number. */
 #define ANNOTATION_DUPLICATES STR("annals.dev/allow-duplicates")
 
-/* Of a state that a Recorder had kept: the JSON pointers, as JSON, to what it had left out of the object. Absent: nothing. */
+/* The JSON pointers, as JSON, to the parts that a Recorder left out of a state. Absent: nothing. */
 #define ANNOTATION_IGNORED STR("annals.dev/ignored")
+
+/* On a state that came back: its earlier numbers, the latest first, separated by commas. */
+#define ANNOTATION_EARLIER STR("annals.dev/earlier-revisions")
+enum { EARLIER_MAX = 16 };
 
 struct history_place {
 	struct str owner; /* uid of the controller */
@@ -21,13 +28,13 @@ struct history_place {
 };
 
 struct str history_digest(const struct object *o, struct arena *a);
-/* Doors of the kind's own group show the digest of every object. What was created through another door is stored without, and stays so: that
- * door is to show what upstream's would. */
+/* Doors of the kind's own group show the digest of every object. An object created through another
+ * version is stored without, and stays so: that version shows the same fields as upstream's would. */
 bool history_hides_digest(const struct object *o); /* is it one of those? */
-/* The object as the door shows it: itself, or a copy with its digest. */
-const struct object *history_shown(const struct object *o, const struct door *d, struct arena *a);
+/* The object as the version shows it: itself, or a copy with its digest. */
+const struct object *history_shown(const struct object *o, const struct version *v, struct arena *a);
 /* Takes back what history_shown() has put into `from`, of which a client has made o. */
-void history_take_back(struct object *o, const struct object *from, const struct door *d, struct arena *a);
+void history_take_back(struct object *o, const struct object *from, const struct version *v, struct arena *a);
 bool history_allows_duplicates(const struct object *o);
 
 #endif

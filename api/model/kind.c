@@ -1,11 +1,17 @@
-/* The registry that constructors fill before main(), so that adding a kind touches one file and
- * no list. It is never written afterwards and needs no lock. Mistakes in a declaration abort at
- * the start of any program, so no test can miss them. */
+/* The registry of kinds, the features that switch parts of them, and the version in which each is
+ * stored.
+ *
+ * Constructors fill the registry before main(), so that adding a kind touches one file and no
+ * list. It is never written afterwards and needs no lock. A mistake in a declaration aborts at
+ * the start of any program, so no test can miss it. */
 #include "api/model/kind.h"
-
+#include "api/model/storage_version.h"
+#include "base/base64.h"
 #include "base/clock.h"
+#include "base/sha256.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,13 +47,13 @@ const char *verb_name(enum verb v)
 
 static int compare_kinds(const struct kind *a, const struct kind *b)
 {
-	int r = strcmp(a->doors[0].group, b->doors[0].group);
+	int r = strcmp(a->versions[0].group, b->versions[0].group);
 	return r ? r : strcmp(a->resource, b->resource);
 }
 
-static bool is_same_door(const struct door *a, const struct door *b)
+static bool is_same_version(const struct version *a, const struct version *b)
 {
-	return strcmp(a->group, b->group) == 0 && strcmp(a->version, b->version) == 0;
+	return strcmp(a->group, b->group) == 0 && strcmp(a->name, b->name) == 0;
 }
 
 /* Two kinds clash where one path, or one group, version and kind, would mean both. */
@@ -56,9 +62,9 @@ static bool clashes(const struct kind *a, const struct kind *b)
 	if (strcmp(a->resource, b->resource) != 0 && strcmp(a->kind, b->kind) != 0) {
 		return false;
 	}
-	for (size_t i = 0; i < a->n_doors; i++) {
-		for (size_t k = 0; k < b->n_doors; k++) {
-			if (is_same_door(&a->doors[i], &b->doors[k])) {
+	for (size_t i = 0; i < a->n_versions; i++) {
+		for (size_t k = 0; k < b->n_versions; k++) {
+			if (is_same_version(&a->versions[i], &b->versions[k])) {
 				return true;
 			}
 		}
@@ -68,7 +74,7 @@ static bool clashes(const struct kind *a, const struct kind *b)
 
 static _noreturn_ void die(const struct kind *k, const char *why)
 {
-	fprintf(stderr, "kind %s (%s/%s): %s\n", k->kind, k->doors[0].group, k->resource, why);
+	fprintf(stderr, "kind %s (%s/%s): %s\n", k->kind, k->versions[0].group, k->resource, why);
 	abort();
 }
 
@@ -82,15 +88,15 @@ static void check(const struct kind *k)
 	if (n_kinds == KIND_COUNT_MAX) {
 		die(k, "too many kinds");
 	}
-	if (k->n_doors == 0 || k->storage_door >= k->n_doors) {
-		die(k, "there is no storage door");
+	if (k->n_versions == 0 || k->storage_version >= k->n_versions) {
+		die(k, "there is no storage version");
 	}
-	if (k->n_doors > KIND_DOORS_MAX) {
-		die(k, "too many doors");
+	if (k->n_versions > KIND_VERSIONS_MAX) {
+		die(k, "too many versions");
 	}
-	const struct door *hub = &k->doors[0];
+	const struct version *hub = &k->versions[0];
 	if (!hub->type != !hub->from_hub || !hub->from_hub != !hub->to_hub) {
-		die(k, "the first door either shows the hub form or has a form of its own");
+		die(k, "the first version either shows the hub form or has a form of its own");
 	}
 }
 
@@ -118,37 +124,37 @@ const struct kind *kind_at(size_t i)
 	return kinds[i];
 }
 
-bool door_is_visible(const struct door *d, bool is_standalone)
+bool version_is_visible(const struct version *v, bool is_standalone)
 {
-	return is_standalone || !d->standalone_only;
+	return is_standalone || !v->standalone_only;
 }
 
-bool door_is_own(const struct door *d, const struct kind *k)
+bool version_is_own(const struct version *v, const struct kind *k)
 {
-	return strcmp(d->group, k->doors[0].group) == 0;
+	return strcmp(v->group, k->versions[0].group) == 0;
 }
 
-static const struct door *find_door(const struct kind *k, struct str group, struct str version)
+static const struct version *find_version(const struct kind *k, struct str group, struct str version)
 {
-	for (size_t i = 0; i < k->n_doors; i++) {
-		if (str_is(group, k->doors[i].group) && str_is(version, k->doors[i].version)) {
-			return &k->doors[i];
+	for (size_t i = 0; i < k->n_versions; i++) {
+		if (str_is(group, k->versions[i].group) && str_is(version, k->versions[i].name)) {
+			return &k->versions[i];
 		}
 	}
 	return NULL;
 }
 
 const struct kind *kind_by_resource(
-	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door)
+	struct str group, struct str version, struct str resource, bool is_standalone, const struct version **ret_version)
 {
 	for (size_t i = 0; i < n_kinds; i++) {
 		if (!str_is(resource, kinds[i]->resource)) {
 			continue;
 		}
-		const struct door *d = find_door(kinds[i], group, version);
-		if (d && door_is_visible(d, is_standalone)) {
-			if (ret_door) {
-				*ret_door = d;
+		const struct version *v = find_version(kinds[i], group, version);
+		if (v && version_is_visible(v, is_standalone)) {
+			if (ret_version) {
+				*ret_version = v;
 			}
 			return kinds[i];
 		}
@@ -159,7 +165,7 @@ const struct kind *kind_by_resource(
 const struct kind *kind_by_hub(struct str group, struct str resource)
 {
 	for (size_t i = 0; i < n_kinds; i++) {
-		if (str_is(group, kinds[i]->doors[0].group) && str_is(resource, kinds[i]->resource)) {
+		if (str_is(group, kinds[i]->versions[0].group) && str_is(resource, kinds[i]->resource)) {
 			return kinds[i];
 		}
 	}
@@ -187,9 +193,9 @@ const struct subresource *kind_subresource(const struct kind *k, struct str name
 	return NULL;
 }
 
-bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d)
+bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct version *v)
 {
-	return !s->annals_only || door_is_own(d, k);
+	return !s->annals_only || version_is_own(v, k);
 }
 
 const struct kind *subresource_kind(const struct subresource *sub, const struct kind *k)
@@ -197,9 +203,9 @@ const struct kind *subresource_kind(const struct subresource *sub, const struct 
 	return sub && sub->view ? sub->view->kind : k;
 }
 
-const struct door *subresource_door(const struct subresource *sub, const struct door *d)
+const struct version *subresource_version(const struct subresource *sub, const struct version *v)
 {
-	return sub && sub->view ? &sub->view->kind->doors[0] : d;
+	return sub && sub->view ? &sub->view->kind->versions[0] : v;
 }
 
 struct object *view_show(const struct view *v, const struct object *o, struct arena *a)
@@ -218,9 +224,9 @@ struct object *view_show(const struct view *v, const struct object *o, struct ar
 	return shown;
 }
 
-const struct type *door_type(const struct kind *k, const struct door *d)
+const struct type *version_type(const struct kind *k, const struct version *v)
 {
-	return d->type ? d->type : k->type;
+	return v->type ? v->type : k->type;
 }
 
 /* "apps/v1" is group and version, "v1" the version of the core group. */
@@ -232,45 +238,45 @@ static void split_api_version(struct str api_version, struct str *ret_group, str
 	}
 }
 
-const struct door *kind_door(const struct kind *k, struct str api_version)
+const struct version *kind_version(const struct kind *k, struct str api_version)
 {
 	struct str group, version;
 	split_api_version(api_version, &group, &version);
-	return find_door(k, group, version);
+	return find_version(k, group, version);
 }
 
-struct str door_api_version(const struct door *d, struct arena *a)
+struct str version_api_version(const struct version *v, struct arena *a)
 {
-	size_t n_group = strlen(d->group), n_version = strlen(d->version);
+	size_t n_group = strlen(v->group), n_version = strlen(v->name);
 	if (!n_group) {
-		return (struct str){d->version, n_version};
+		return (struct str){v->name, n_version};
 	}
 	/* by hand: every write and every list asks */
 	char *text = arena_text(a, n_group + 1 + n_version);
-	memcpy(text, d->group, n_group);
+	memcpy(text, v->group, n_group);
 	text[n_group] = '/';
-	memcpy(text + n_group + 1, d->version, n_version);
+	memcpy(text + n_group + 1, v->name, n_version);
 	return (struct str){text, n_group + 1 + n_version};
 }
 
-void door_write_api_version(const struct door *d, struct buf *out)
+void version_write_api_version(const struct version *v, struct buf *out)
 {
-	buf_printf(out, "%s%s%s", d->group, *d->group ? "/" : "", d->version);
+	buf_printf(out, "%s%s%s", v->group, *v->group ? "/" : "", v->name);
 }
 
-bool door_stores_hub(const struct door *d, const struct kind *k)
+bool version_stores_hub(const struct version *v, const struct kind *k)
 {
-	return d == &k->doors[0] || !d->from_hub;
+	return v == &k->versions[0] || !v->from_hub;
 }
 
 bool kind_is_stored(const struct kind *k)
 {
-	return !k->is_answered;
+	return !k->extension;
 }
 
-const struct door *kind_storage_door(const struct kind *k)
+const struct version *kind_storage_version(const struct kind *k)
 {
-	return &k->doors[k->storage_door];
+	return &k->versions[k->storage_version];
 }
 
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out)
@@ -315,4 +321,156 @@ void column_write_live(const struct object *o, int64_t now_s, struct buf *out)
 	(void)o;
 	(void)now_s;
 	json_encode_string(out, STR("<unknown>"));
+}
+
+/* ---- features: one process serves one set of them, like upstream's DefaultFeatureGate ---- */
+
+static bool features[FEATURES];
+
+bool feature_is_enabled(enum feature f)
+{
+	return features[f];
+}
+
+void feature_enable(enum feature f, bool is_enabled)
+{
+	features[f] = is_enabled;
+}
+
+/* ---- stored versions ----
+ *
+ * Flags set here in which version a kind is stored. Writers follow storage/agreement, since all
+ * replicas must read it. Names are upstream's GroupResource, so that flags, metrics and objects
+ * call a kind alike. */
+
+enum {
+	/* As k8s.io/apiserver's discovery.StorageVersionHash: the beginning of a SHA-256, in
+	 * base64. */
+	HASHED_BYTES = 8,
+	HASHED_TEXT_MAX = 4096,
+};
+
+void storage_versions_init(struct storage_versions *v)
+{
+	*v = (struct storage_versions){0};
+	for (size_t i = 0; i < kind_count(); i++) {
+		v->versions[i] = kind_storage_version(kind_at(i));
+	}
+}
+
+/* ---- settings ---- */
+
+static bool is_named(const struct kind *k, struct str resource, struct str group, bool has_group)
+{
+	return kind_is_stored(k) && str_is(resource, k->resource) && (!has_group || str_is(group, k->versions[0].group));
+}
+
+/* The one kind of that name; NULL with a sentence in err. */
+static const struct kind *find_kind(struct str name, struct buf *err)
+{
+	const struct kind *found = NULL;
+	struct str resource, group;
+	bool has_group = str_cut(name, '.', &resource, &group);
+
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (!is_named(kind_at(i), has_group ? resource : name, group, has_group)) {
+			continue;
+		}
+		if (found) {
+			buf_printf(err, STR_FMT ": there are several such resources; give the group, too: %s.GROUP",
+				STR_ARG(name), found->resource);
+			return NULL;
+		}
+		found = kind_at(i);
+	}
+	if (!found) {
+		buf_printf(err, STR_FMT ": there is no such resource", STR_ARG(name));
+	}
+	return found;
+}
+
+static const struct version *version_find(const struct kind *k, struct str version)
+{
+	struct arena a;
+	bool has_group = memchr(version.p, '/', version.n) != NULL;
+
+	arena_init(&a, SIZE_MAX);
+	const char *group = k->versions[0].group;
+	struct str api_version = has_group || !*group ? version : arena_printf(&a, "%s/" STR_FMT, group, STR_ARG(version));
+	const struct version *v = kind_version(k, api_version);
+	arena_done(&a);
+	return v;
+}
+
+static void list_versions(struct buf *out, const struct kind *k)
+{
+	for (size_t i = 0; i < k->n_versions; i++) {
+		buf_adds(out, i ? ", " : "");
+		version_write_api_version(&k->versions[i], out);
+	}
+}
+
+int storage_versions_set(struct storage_versions *v, struct str setting, struct buf *err)
+{
+	struct str name, version;
+
+	if (!str_cut(setting, '=', &name, &version) || name.n == 0 || version.n == 0) {
+		buf_printf(err, STR_FMT ": must be RESOURCE=VERSION", STR_ARG(setting));
+		return -EINVAL;
+	}
+	const struct kind *k = find_kind(name, err);
+	if (!k) {
+		return -EINVAL;
+	}
+	const struct version *d = version_find(k, version);
+	if (!d) {
+		buf_printf(err, STR_FMT ": %s has no such version; it has ", STR_ARG(setting), k->resource);
+		list_versions(err, k);
+		return -EINVAL;
+	}
+	v->versions[k->index] = d;
+	return 0;
+}
+
+bool storage_migration_parse(enum storage_migration *ret, struct str name)
+{
+	static const char *const names[] = {
+		[STORAGE_MIGRATION_AUTO] = "Auto", [STORAGE_MIGRATION_MANUAL] = "Manual", [STORAGE_MIGRATION_OFF] = "Off"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (str_is(name, names[i])) {
+			*ret = (enum storage_migration)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- names ---- */
+
+struct str kind_group_resource(const struct kind *k, struct arena *a)
+{
+	const char *group = k->versions[0].group;
+
+	return *group ? arena_printf(a, "%s.%s", k->resource, group) : str_of(k->resource);
+}
+
+void kind_write_group_resource(const struct kind *k, struct buf *out)
+{
+	const char *group = k->versions[0].group;
+
+	buf_printf(out, "%s%s%s", k->resource, *group ? "." : "", group);
+}
+
+void storage_version_hash(const struct kind *k, const struct version *v, char out[STORAGE_VERSION_HASH_SIZE])
+{
+	unsigned char sum[SHA256_SIZE];
+	struct buf text;
+
+	buf_init(&text, HASHED_TEXT_MAX);
+	buf_printf(&text, "%s/%s/%s", v->group, v->name, k->kind);
+	sha256(buf_str(&text), sum);
+	buf_done(&text);
+	base64_encode(out, (struct str){(const char *)sum, HASHED_BYTES});
+	out[STORAGE_VERSION_HASH_SIZE - 1] = 0;
 }

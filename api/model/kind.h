@@ -1,4 +1,4 @@
-/* A kind is one declaration: names, scope, doors, schema, rules, columns, selectable fields. Routing, discovery, OpenAPI, keys,
+/* A kind is one declaration: names, scope, versions, schema, rules, columns, selectable fields. Routing, discovery, OpenAPI, keys,
  * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x). */
 #ifndef API_MODEL_KIND_H
 #define API_MODEL_KIND_H
@@ -21,20 +21,22 @@ enum verb {
 };
 const char *verb_name(enum verb v);
 
-/* A group/version through which the kind is read and written. doors[0] is the hub: its group and resource name the etcd key. */
-struct door {
-	const char *group, *version; /* group "" is core */
-	const char *definition;      /* OpenAPI name of the object at this door */
+/* A group/version through which the kind is read and written. versions[0] is the hub: its group and resource name the etcd key. */
+struct version {
+	const char *group, *name; /* group "" is core; name as in "v1" */
+	const char *definition;   /* OpenAPI name of the object at this version */
 	bool standalone_only;
 	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
-	/* All three NULL: the door shows the hub form as it is (reads then never parse). Whole objects in normal form; the
-	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. Of the first door they are for
+	/* All three NULL: the version shows the hub form as it is (reads then never parse). Whole objects in normal form; the
+	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. Of the first version they are for
 	 * clients alone: what is stored in its version is the hub form. */
 	const struct type *type;
 	struct json *(*from_hub)(const struct json *hub, struct arena *a);
 	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* or NULL when new */
-	const char *invalid_group; /* the group that a 422 names: that of upstream's own form of the kind. NULL: the door's */
-	/* What field selectors are called here, ending with a NULL name; NULL: as in the kind. */
+	const char
+		*invalid_group; /* the group that a 422 names: that of upstream's own form of the kind. NULL: the version's */
+	/* Names of the field selectors at this version, ending with a NULL name; NULL: as in the
+	 * kind. */
 	const struct field_alias {
 		const char *name, *path; /* path: that of the kind's selectable field */
 	} * field_aliases;
@@ -45,7 +47,7 @@ struct column {
 	int priority; /* 0: always shown; 1: with -o wide */
 	/* Writes one JSON value. now_s: wall clock, for ages. NULL: how many objects refer to this one (api/model/reference.h), null if not all can be read. */
 	void (*cell)(const struct object *o, int64_t now_s, struct buf *out);
-	bool annals_only; /* left out at doors of upstream groups */
+	bool annals_only; /* left out at versions of upstream groups */
 };
 
 /* The first and the last column of every kind. */
@@ -54,8 +56,9 @@ void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_since(struct str time, int64_t now_s, struct buf *out); /* how long ago; "<unknown>" of no time */
 /* "statefulset.apps/web", in the core group "pod/web". */
 void column_write_object(struct str kind, struct str group, struct str name, struct buf *out);
-/* Whether a pod was made from the object, or anything refers to it: "yes" or "no". The object alone does not tell: this writes "<unknown>",
- * and whoever knows the others (server/request/table.c) something else. */
+/* Writes whether a pod was made from the object, or anything refers to it: "yes" or "no". The
+ * object alone does not show it, so this writes "<unknown>"; server/request/table.c knows the other
+ * objects and replaces it. */
 void column_write_live(const struct object *o, int64_t now_s, struct buf *out);
 /* Upstream's descriptions (metav1.ObjectMeta), which clients get to see in every table. */
 #define COLUMN_NAME_TEXT                                                                                                   \
@@ -84,20 +87,30 @@ struct selectable_field {
 	bool annals_only;
 };
 
+/* The handlers of requests that are no CRUD, called instead of the verb's function. Each is a row
+ * of the table in server/verbs/extensions.c. */
+enum extension {
+	EXTENSION_NONE,
+	EXTENSION_REVIEW,    /* of a kind: a question about an identity or its rights */
+	EXTENSION_SNAPSHOT,  /* of a kind: the history of a controller gets a state */
+	EXTENSION_BINDING,   /* POST to a subresource: the body is taken into the object, past the object's rules */
+	EXTENSION_ADMISSION, /* POST to a subresource: asked as an admission webhook is; the object is not looked at */
+	EXTENSION_DIFF,      /* GET of a subresource: a patch from another object to this one */
+};
+
 /* An object of another kind, as which a subresource shows the object: autoscaling/v1 Scale. It is made anew for each request, and what comes back is
  * taken into the object itself, with all its rules. */
 struct view {
 	const struct kind
-		*kind; /* with one door; it has fields and `validate`, and is not registered: nothing of it is stored */
+		*kind; /* with one version; it has fields and `validate`, and is not registered: nothing of it is stored */
 	const char *const *path; /* of the field that can be written, the same in both kinds: {"spec", "replicas", NULL} */
 	struct json *(*show)(const struct object *o, struct arena *a); /* the view's fields */
 	void (*take)(struct object *o, const struct object *sent, struct arena *a);
-	/* Why it cannot be taken into the object, empty: it can. Of views that are only posted (v1 Binding: server/verbs/act.c), which have no path
-	 * and show nothing. */
+	/* Why it cannot be taken into the object, empty: it can. Of views that are only posted (v1 Binding), which have no path and show
+	 * nothing. */
 	struct str (*refuse)(const struct object *o, struct arena *a);
-	bool is_hook; /* posted as an admission webhook is asked, and answered without a look at the object (server/verbs/hook.c) */
 };
-/* The view of an object: its names, its versions, and what it shows. Nobody owns anything of it (api/apply/managed.h has more to say). */
+/* The view of an object: its names, its versions, and what it shows. Nobody owns anything of it (api/patch/managed.h has more to say). */
 struct object *view_show(const struct view *v, const struct object *o, struct arena *a);
 
 struct subresource {
@@ -108,16 +121,18 @@ struct subresource {
 	/* Instead of the kind's own rules (metadata has been checked); NULL: none. */
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
 	const char *const *reset_fields; /* see struct kind */
-	bool annals_only;                /* not at doors of upstream groups */
-	bool is_diff;                    /* GET answers a patch from another object to this one (server/verbs/diff.c) */
+	bool annals_only;                /* not at versions of upstream groups */
+	enum extension extension;
 	const struct view *view;         /* NULL: bodies are objects of the kind itself */
 };
-/* Of which kind, and at which door, bodies are: the subresource's view, or the kind itself. sub may be NULL. */
+/* The kind and the version of a subresource's bodies: those of its view, or the object's own. sub may
+ * be NULL. */
 const struct kind *subresource_kind(const struct subresource *sub, const struct kind *k);
-const struct door *subresource_door(const struct subresource *sub, const struct door *d);
+const struct version *subresource_version(const struct subresource *sub, const struct version *v);
 
-/* What becomes of an object's dependents when its DELETE has no policy and no finalizer of the garbage collector says it. Kinds whose
- * clients deleted dependents themselves before there was a collector orphan them (seed 001); no new kind should. */
+/* Applies to an object's dependents when its DELETE names no policy, and no finalizer of the garbage
+ * collector implies one. Kinds whose clients deleted dependents themselves before there was
+ * a collector orphan them; no new kind should. */
 enum dependents_policy {
 	DEPENDENTS_DELETED,
 	DEPENDENTS_ORPHANED,
@@ -126,7 +141,7 @@ enum dependents_policy {
 
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
-/* A right, at the cluster scope, that an object needs of who writes it. */
+/* A right, at the cluster scope, that an object's writer needs. */
 struct need {
 	struct str verb, group, resource, name; /* name empty: of all objects */
 	struct str path;                        /* the field that needs it */
@@ -136,7 +151,7 @@ struct need {
 enum { NEEDS_MAX = 2 * 128 + 1 };
 
 #define KIND_WARNINGS_MAX 8
-enum { KIND_COUNT_MAX = 64, KIND_DOORS_MAX = 8 };
+enum { KIND_COUNT_MAX = 64, KIND_VERSIONS_MAX = 8 };
 
 struct kind {
 	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */
@@ -147,18 +162,20 @@ struct kind {
 	unsigned verbs; /* of enum verb */
 	enum name_rule name_rule;
 	enum dependents_policy dependents;
+	const char *orphans_warning; /* the Warning of a delete that names no policy; NULL: none */
 	/* The kind leaves metadata to what upstream checks of all kinds, which comes once, and on create only after its own rules. */
 	bool checks_meta_last;
 	bool any_finalizer; /* names of finalizers need no domain: upstream's apimachinery says so, its core and apps do not */
-	const struct door *doors;
-	size_t n_doors;
-	size_t storage_door;     /* index: the version objects are stored in unless told otherwise (api/model/storage_version.h) */
+	const struct version *versions;
+	size_t n_versions;
+	size_t storage_version;  /* index: the version that objects are stored in by default (api/model/storage_version.h) */
 	const struct type *type; /* hub form, whole object: apiVersion, kind, metadata, ... */
 	const char *doc;
 	bool unconditional_update;  /* PUT without resourceVersion is allowed */
 	bool create_on_update;      /* PUT of what is not there creates it */
 	bool keeps_generation;      /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
-	bool is_answered; /* only created, and answered rather than stored (server/verbs/reviews.c); validate looks at metadata, too */
+	enum extension
+		extension; /* the kind is only created, and answered rather than stored; validate looks at metadata, too */
 	bool delete_answers_object; /* DELETE answers the object rather than a Status */
 	/* Deletion is the kind's own code upstream (registry/core/namespace), which words failed preconditions as the store does, and takes
 	 * orphanDependents=false for Foreground. */
@@ -175,17 +192,21 @@ struct kind {
 	void (*prepare_update)(struct object *o, const struct object *old, struct arena *a);
 	/* Instead of prepare_update for what came through the subresource `status`, and was merged. */
 	void (*prepare_status)(struct object *o, const struct object *old, struct arena *a);
+	/* Not asked of writes through the subresource `status`. */
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
-	/* What is worth a Warning in a version that has passed all rules, unless it came through a subresource that is no view; old: NULL on
-	 * create. How many, static texts. */
+	/* Finds the Warnings for a version that has passed all rules, unless it came through a
+	 * subresource that is no view. old: NULL on create. Returns how many; they are static
+	 * texts. */
 	size_t (*warn)(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
-	/* What a version that has passed all rules needs of who writes it through the resource itself; old: NULL on create. How many. Their texts live as
-	 * long as the object and the arena. NULL: nothing. */
+	/* Lists the rights that the writer of such a version needs, if it comes through the
+	 * resource itself. old: NULL on create. Returns how many. Their texts live as long as the
+	 * object and the arena. NULL: none. */
 	size_t (*needs)(const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a);
-	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
-	 * finalizers or not (namespaces). */
+	/* Called first on every delete. True: mark the object as deleting (deletionTimestamp, but
+	 * no grace period) and keep it as this function left it, with or without finalizers
+	 * (namespaces). */
 	bool (*keep_on_delete)(struct object *o, struct arena *a);
 	/* Kinds whose objects take time to stop (pods): for how many seconds a deletion is put off, 0: not at all. wanted_s is what the
 	 * client asks for, if it does. NULL: never. */
@@ -200,10 +221,12 @@ struct kind {
 	const struct subresource *subresources;
 	size_t n_subresources;
 
-	/* What its objects refer to (api/model/reference.h), and the computed fields of that, ending with a NULL prefix. How many. */
+	/* The computed fields that show references (api/model/reference.h), ending with a NULL
+	 * prefix, and the references of an object. The function returns how many. */
 	const struct reference_field *reference_fields;
 	size_t (*references)(const struct object *o, struct reference ret[REFERENCES_MAX]);
-	/* Is the object not to be created unless what it refers to is there and stays? NULL: never. */
+	/* Returns whether the object needs its references at creation: they must exist and stay.
+	 * NULL: never. */
 	bool (*needs_references)(const struct object *o);
 	/* Where its objects are in the history of their controllers (api/model/history.h); false: in none. NULL: the kind is no history. */
 	bool (*history)(const struct object *o, struct history_place *ret);
@@ -221,25 +244,35 @@ void kind_register(struct kind *k); /* before main(): see the macro. Aborts on a
 
 size_t kind_count(void);
 const struct kind *kind_at(size_t i);
-/* By group/version/resource; *ret_door may be NULL. Standalone-only doors are found only when is_standalone. */
+/* By group/version/resource; *ret_version may be NULL. Standalone-only versions are found only when is_standalone. */
 const struct kind *kind_by_resource(
-	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door);
+	struct str group, struct str version, struct str resource, bool is_standalone, const struct version **ret_version);
 const struct kind *kind_by_hub(struct str group, struct str resource); /* for storage keys */
 /* The fields by which objects of a kind refer to those of another, one after the other: after NULL the first, after the last NULL. */
 const struct reference_field *kind_reference_to(
 	const struct kind *k, const struct kind *target, const struct reference_field *after);
 const struct subresource *kind_subresource(const struct kind *k, struct str name);
-bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d);
-bool door_is_visible(const struct door *d, bool is_standalone);
-bool door_is_own(const struct door *d, const struct kind *k); /* of the hub's group, rather than of upstream's */
-const struct type *door_type(const struct kind *k, const struct door *d);
-/* The kind's door of that API version ("apps/v1"), or NULL. */
-const struct door *kind_door(const struct kind *k, struct str api_version);
-struct str door_api_version(const struct door *d, struct arena *a); /* "apps/v1", "v1" */
-void door_write_api_version(const struct door *d, struct buf *out);
-/* Is what is stored in this version the hub form itself? The first door's is, also where that door shows less: nothing is lost there. */
-bool door_stores_hub(const struct door *d, const struct kind *k);
+bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct version *v);
+bool version_is_visible(const struct version *v, bool is_standalone);
+bool version_is_own(const struct version *v, const struct kind *k); /* of the hub's group, rather than of upstream's */
+const struct type *version_type(const struct kind *k, const struct version *v);
+/* The kind's version of that name ("apps/v1"), or NULL. */
+const struct version *kind_version(const struct kind *k, struct str api_version);
+struct str version_api_version(const struct version *v, struct arena *a); /* "apps/v1", "v1" */
+void version_write_api_version(const struct version *v, struct buf *out);
+/* Is what is stored in this version the hub form itself? The first version's is, also where that version shows less: nothing is lost there. */
+bool version_stores_hub(const struct version *v, const struct kind *k);
 bool kind_is_stored(const struct kind *k);                  /* rather than only answered */
-const struct door *kind_storage_door(const struct kind *k); /* as declared: storage_door */
+const struct version *kind_storage_version(const struct kind *k); /* as declared: storage_version */
+
+/* The features of kinds that --feature-gates switches: kinds are data and see no options. Set
+ * before any thread starts, then constant. */
+enum feature {
+	FEATURE_MAX_UNAVAILABLE_STATEFULSET, /* spec.updateStrategy.rollingUpdate.maxUnavailable is kept; off, as in Kubernetes 1.36 */
+	FEATURES,
+};
+
+bool feature_is_enabled(enum feature f);
+void feature_enable(enum feature f, bool is_enabled);
 
 #endif

@@ -1,4 +1,4 @@
-/* Looking at members of objects in normal form; what is absent is empty. */
+/* Reads members of objects in normal form; an absent one counts as empty. */
 #ifndef API_MODEL_MEMBERS_H
 #define API_MODEL_MEMBERS_H
 

@@ -1,8 +1,11 @@
-/* From bodies to objects and back. The refusals are those of k8s.io/apimachinery/pkg/runtime,
- * word for word and in its order: kubectl and controllers show them to people, and parity tests
- * compare them. */
+/* From bodies to objects and back; objects as text in the storage; the digest that an object of a
+ * history shows.
+ *
+ * The refusals are those of k8s.io/apimachinery/pkg/runtime, word for word and in its order:
+ * kubectl and controllers show them to people, and parity tests compare them. */
 #include "api/model/object.h"
-
+#include "api/model/digest.h"
+#include "api/model/history.h"
 #include "api/model/kind.h"
 #include "api/model/patch_tree.h"
 #include "base/hex.h"
@@ -61,7 +64,8 @@ static void meta_read(struct meta *m, const struct meta_row *row, struct json *v
 	}
 }
 
-/* Members mostly come in order, so looking starts behind the last one. What others have written may have any order. */
+/* Members mostly come in order, so looking starts behind the last one. Objects written by others
+ * may have any order. */
 static const struct meta_row *meta_find(struct str name, const struct meta_row *last)
 {
 	size_t first = last ? (size_t)(last - meta_rows) + 1 : 0;
@@ -198,7 +202,7 @@ void meta_set_annotation(struct meta *m, struct arena *a, struct str name, struc
 
 /* Whole objects. */
 
-bool object_is_type_member(struct str name)
+static bool object_is_type_member(struct str name)
 {
 	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
 }
@@ -219,7 +223,8 @@ struct object *object_from_hub(const struct kind *kind, const struct json *hub, 
 	return o;
 }
 
-struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a)
+/* The object's tree in hub form, calling itself of that version. */
+static struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a)
 {
 	struct json *out = json_object(a);
 	json_add(a, out, STR("kind"), json_string(a, str_of(o->kind->kind)));
@@ -231,10 +236,10 @@ struct json *object_to_hub(const struct object *o, struct str api_version, struc
 	return out;
 }
 
-struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a)
+struct json *object_to_json(const struct object *o, const struct version *version, struct arena *a)
 {
-	struct json *hub = object_to_hub(o, door_api_version(door, a), a);
-	return door->from_hub ? door->from_hub(hub, a) : hub;
+	struct json *hub = object_to_hub(o, version_api_version(version, a), a);
+	return version->from_hub ? version->from_hub(hub, a) : hub;
 }
 
 struct object *object_copy(const struct object *o, struct arena *a)
@@ -245,7 +250,8 @@ struct object *object_copy(const struct object *o, struct arena *a)
 	return copy;
 }
 
-/* Which kind and version a body claims to be; the door's own where it says nothing. */
+/* The kind and version that a body claims to have; those of the version where the body says
+ * nothing. */
 struct claim {
 	struct str kind, api_version;
 };
@@ -259,24 +265,24 @@ static bool read_claim_text(const struct json *in, const char *name, struct str 
 	return !v || v->kind == JSON_NULL || v->kind == JSON_STRING;
 }
 
-/* "/v1" is "v1", and "apps/" the version of apps that the door has. */
-static void claim_default(struct claim *c, const struct kind *kind, const struct door *door, struct arena *a)
+/* "/v1" is "v1", and "apps/" is apps in this version. */
+static void claim_default(struct claim *c, const struct kind *kind, const struct version *version, struct arena *a)
 {
-	struct str group, version;
+	struct str group, name;
 	if (!c->kind.n) {
 		c->kind = str_of(kind->kind);
 	}
-	if (str_cut(c->api_version, '/', &group, &version)) {
-		bool is_own_group = !version.n && str_is(group, door->group);
-		c->api_version = is_own_group ? (struct str){0} : !group.n ? version : c->api_version;
+	if (str_cut(c->api_version, '/', &group, &name)) {
+		bool is_own_group = !name.n && str_is(group, version->group);
+		c->api_version = is_own_group ? (struct str){0} : !group.n ? name : c->api_version;
 	}
 	if (!c->api_version.n) {
-		c->api_version = door_api_version(door, a);
+		c->api_version = version_api_version(version, a);
 	}
 }
 
-static int claim_read(struct claim *c, const struct kind *kind, const struct door *door, const struct json *in, struct arena *a,
-	struct str *ret_error)
+static int claim_read(struct claim *c, const struct kind *kind, const struct version *version, const struct json *in,
+	struct arena *a, struct str *ret_error)
 {
 	if (in->kind != JSON_OBJECT && in->kind != JSON_NULL) {
 		*ret_error = arena_printf(a,
@@ -294,7 +300,7 @@ static int claim_read(struct claim *c, const struct kind *kind, const struct doo
 			return OBJECT_UNRECOGNIZED;
 		}
 	}
-	claim_default(c, kind, door, a);
+	claim_default(c, kind, version, a);
 	return 0;
 }
 
@@ -317,7 +323,7 @@ static bool is_listed(const char *const *list, struct str s)
 static bool is_registered(const struct claim *c)
 {
 	for (size_t i = 0; i < kind_count(); i++) {
-		if (str_is(c->kind, kind_at(i)->kind) && kind_door(kind_at(i), c->api_version)) {
+		if (str_is(c->kind, kind_at(i)->kind) && kind_version(kind_at(i), c->api_version)) {
 			return true;
 		}
 	}
@@ -338,11 +344,11 @@ static struct str claim_version(const struct claim *c)
 	return str_cut(c->api_version, '/', &group, &version) ? version : c->api_version;
 }
 
-/* Is this what the door takes? */
+/* Is this what the version takes? */
 static int claim_check(
-	const struct claim *c, const struct kind *kind, const struct door *door, struct arena *a, struct str *ret_error)
+	const struct claim *c, const struct kind *kind, const struct version *version, struct arena *a, struct str *ret_error)
 {
-	struct str expected = door_api_version(door, a);
+	struct str expected = version_api_version(version, a);
 	bool is_kind = str_is(c->kind, kind->kind);
 	if (is_kind && str_eq(c->api_version, expected)) {
 		return 0;
@@ -351,8 +357,8 @@ static int claim_check(
 		*ret_error = arena_printf(a, "unexpected GroupVersion string: " STR_FMT, STR_ARG(c->api_version));
 		return OBJECT_UNRECOGNIZED;
 	}
-	/* kube knows the version and says which one the path wants (surprises.md 16). */
-	if (is_kind && (kind_door(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
+	/* kube knows the version and says which one the path wants. */
+	if (is_kind && (kind_version(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
 		*ret_error = arena_printf(a,
 			"the API version in the data (" STR_FMT ") does not match the expected API version (" STR_FMT ")",
 			STR_ARG(c->api_version), STR_ARG(expected));
@@ -360,7 +366,7 @@ static int claim_check(
 	}
 	if (is_registered(c)) {
 		*ret_error = arena_printf(a, "converting (" STR_FMT "." STR_FMT ") to (" STR_FMT ".%s): unknown conversion",
-			STR_ARG(claim_version(c)), STR_ARG(c->kind), STR_ARG(go_package(door->group)), kind->kind);
+			STR_ARG(claim_version(c)), STR_ARG(c->kind), STR_ARG(go_package(version->group)), kind->kind);
 		return OBJECT_MISMATCH;
 	}
 	*ret_error = arena_printf(a,
@@ -369,27 +375,27 @@ static int claim_check(
 	return OBJECT_MISMATCH;
 }
 
-int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
+int object_decode(struct object **ret, const struct kind *kind, const struct version *version, const struct json *in,
 	const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error)
 {
 	struct claim claim;
-	int r = claim_read(&claim, kind, door, in, a, ret_error);
+	int r = claim_read(&claim, kind, version, in, a, ret_error);
 	if (r) {
 		return r;
 	}
-	r = claim_check(&claim, kind, door, a, ret_error);
+	r = claim_check(&claim, kind, version, a, ret_error);
 	if (r) {
 		return r;
 	}
 	struct json *normal;
-	if (schema_decode(&normal, door_type(kind, door), in, a, report, ret_error)) {
+	if (schema_decode(&normal, version_type(kind, version), in, a, report, ret_error)) {
 		return OBJECT_MISMATCH;
 	}
-	if (door->to_hub) {
-		normal = door->to_hub(normal, stored ? object_to_hub(stored, door_api_version(door, a), a) : NULL, a);
+	if (version->to_hub) {
+		normal = version->to_hub(normal, stored ? object_to_hub(stored, version_api_version(version, a), a) : NULL, a);
 	}
 	struct object *o = object_from_hub(kind, normal, a);
-	o->door = door;
+	o->version = version;
 	o->beyond = stored ? stored->beyond : NULL;
 	if (kind->set_defaults) {
 		kind->set_defaults(o, a);
@@ -427,25 +433,25 @@ void object_refuse_body(struct status *st, const struct kind *kind, struct str b
 	refuse_unrecognized(st, kind, body, no_type_prefix, reason);
 }
 
-static void refuse_claim(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
+static void refuse_claim(struct status *st, const struct kind *kind, const struct version *version, const struct json *in,
 	const char *prefix, struct str reason)
 {
 	struct claim claim = {0};
-	claim_read(&claim, kind, door, in, st->arena, &(struct str){0});
-	claim_default(&claim, kind, door, st->arena);
+	claim_read(&claim, kind, version, in, st->arena, &(struct str){0});
+	claim_default(&claim, kind, version, st->arena);
 	status_bad_request(st, STR_FMT " in version " STR_FMT " cannot be handled as a %s: %s" STR_FMT, STR_ARG(claim.kind),
 		STR_ARG(go_quote(st->arena, claim_version(&claim))), kind->kind, prefix, STR_ARG(reason));
 }
 
-void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
-	int error, struct str reason)
+void object_refuse(struct status *st, const struct kind *kind, const struct version *version, struct str body,
+	const struct json *in, int error, struct str reason)
 {
 	switch (error) {
 	case OBJECT_UNRECOGNIZED:
 		refuse_unrecognized(st, kind, body, "", reason);
 		break;
 	case OBJECT_MISMATCH:
-		refuse_claim(st, kind, door, in, "", reason);
+		refuse_claim(st, kind, version, in, "", reason);
 		break;
 	case OBJECT_WRONG_VERSION:
 		status_bad_request(st, STR_FMT, STR_ARG(reason));
@@ -453,7 +459,7 @@ void object_refuse(struct status *st, const struct kind *kind, const struct door
 	}
 }
 
-void object_refuse_strict(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
+void object_refuse_strict(struct status *st, const struct kind *kind, const struct version *version, const struct json *in,
 	const struct decode_report *report)
 {
 	struct buf list;
@@ -462,7 +468,7 @@ void object_refuse_strict(struct status *st, const struct kind *kind, const stru
 		buf_adds(&list, i ? ", " : "");
 		buf_add_str(&list, report->strict[i]);
 	}
-	refuse_claim(st, kind, door, in, "strict decoding error: ", buf_str(&list));
+	refuse_claim(st, kind, version, in, "strict decoding error: ", buf_str(&list));
 	buf_done(&list);
 }
 
@@ -519,8 +525,7 @@ bool object_equal(const struct object *a, const struct object *b)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
 		size_t offset = meta_rows[i].offset;
-		/* A version differs always, and managedFields differ in their times only
-		 * (surprises.md 26). */
+		/* A version differs always, and managedFields differ in their times only. */
 		bool is_compared =
 			offset != offsetof(struct meta, resource_version) && offset != offsetof(struct meta, managed_fields);
 		if (is_compared && !meta_row_equal(&a->meta, &b->meta, &meta_rows[i])) {
@@ -533,4 +538,250 @@ bool object_equal(const struct object *a, const struct object *b)
 struct object *object_empty(const struct kind *kind, struct arena *a)
 {
 	return object_from_hub(kind, schema_zero(kind->type, a), a);
+}
+
+/* ---- text in the storage, in any version of the kind ---- */
+
+/* The member that holds what the version itself cannot say, because no version may lose anything.
+ * It is an object of the hub's top-level members that would come back changed, each kept whole.
+ * With a member "kind" it holds all top-level members, because others would come back, or in
+ * another order.
+ *
+ * A build from before that hub does not know these members and leaves them as they are (struct
+ * object's beyond). It may add such a member of its own. If that build has changed the object, its
+ * values count, as do those of a client that writes through this version.
+ */
+static const char kept_name[] = OBJECT_KEPT_MEMBER;
+
+/* The kept member is one level deeper than clients may send. Beside it, the version repeats as much
+ * as it can say. */
+enum { STORED_DEPTH_MORE = 1, STORED_VALUES_MORE = 64 };
+
+struct json_limits object_stored_limits(void)
+{
+	const struct json_limits sent = JSON_LIMITS_DEFAULT;
+
+	return (struct json_limits){.depth = sent.depth + STORED_DEPTH_MORE, .values = 2 * sent.values + STORED_VALUES_MORE};
+}
+
+/* ---- writing ---- */
+
+/* To the byte: numbers and strings may be spelled in many ways. */
+static bool is_identical(const struct json *x, const struct json *y)
+{
+	_cleanup_(buf_done) struct buf first = {0}, second = {0};
+
+	if (x == y || !x || !y) {
+		return x == y;
+	}
+	buf_init(&first, SIZE_MAX / 2);
+	buf_init(&second, SIZE_MAX / 2);
+	return json_encode(&first, x) && json_encode(&second, y) && str_eq(buf_str(&first), buf_str(&second));
+}
+
+static bool has_same_members(const struct json *x, const struct json *y)
+{
+	for (uint32_t i = 0; i < x->n && x->n == y->n; i++) {
+		const struct json_member *m = &x->members[i], *other = &y->members[i];
+
+		if (!str_eq(m->name, other->name) || !is_identical(m->value, other->value)) {
+			return false;
+		}
+	}
+	return x->n == y->n;
+}
+
+/* Puts back the members that were kept beside a version that shows this. */
+static struct json *with_kept(const struct json *shown, const struct json *kept, struct arena *a)
+{
+	bool is_all = json_gets(kept, "kind") != NULL;
+	struct json *hub = is_all ? json_object(a) : json_copy(a, shown);
+
+	for (uint32_t i = 0; is_all && i < shown->n; i++) {
+		if (object_is_type_member(shown->members[i].name)) {
+			json_add(a, hub, shown->members[i].name, shown->members[i].value);
+		}
+	}
+	for (uint32_t i = 0; i < kept->n; i++) {
+		if (!object_is_type_member(kept->members[i].name)) {
+			(is_all ? json_add : json_set)(a, hub, kept->members[i].name, kept->members[i].value);
+		}
+	}
+	return hub;
+}
+
+static struct json *keep_all(const struct json *hub, struct arena *a)
+{
+	struct json *kept = json_object(a);
+
+	json_add(a, kept, STR("kind"), json_gets(hub, "kind"));
+	for (uint32_t i = 0; i < hub->n; i++) {
+		if (!object_is_type_member(hub->members[i].name)) {
+			json_add(a, kept, hub->members[i].name, hub->members[i].value);
+		}
+	}
+	return kept;
+}
+
+/* Collects the members of `hub` that the version loses. `again` is the hub form that the version
+ * alone gives back. */
+static struct json *keep_lost(const struct json *hub, const struct json *again, struct arena *a)
+{
+	struct json *kept = json_object(a);
+
+	for (uint32_t i = 0; i < hub->n; i++) {
+		const struct json_member *m = &hub->members[i];
+
+		if (!object_is_type_member(m->name) && !is_identical(m->value, json_get(again, m->name))) {
+			json_add(a, kept, m->name, m->value);
+		}
+	}
+	return has_same_members(hub, with_kept(again, kept, a)) ? kept : keep_all(hub, a);
+}
+
+static struct json *stored_form(const struct json *hub, const struct version *version, struct json *beyond, struct arena *a)
+{
+	struct json *shown = json_copy(a, version->from_hub(hub, a));
+
+	json_remove(shown, STR(kept_name)); /* one that somebody else has invented: it is lost, and kept, like any other */
+	struct json *kept = keep_lost(hub, version->to_hub(shown, NULL, a), a);
+
+	if (beyond) {
+		json_add(a, kept, STR(kept_name), beyond);
+	}
+	if (kept->n > 0) {
+		json_set(a, shown, STR(kept_name), kept);
+	}
+	return shown;
+}
+
+bool object_encode_stored(struct buf *out, const struct object *o, const struct version *version)
+{
+	struct object stored = *o;
+	stored.meta.resource_version = (struct str){0};
+
+	struct arena a;
+	_Alignas(16) char first[8192];
+	arena_init_with(&a, SIZE_MAX, first, sizeof(first));
+	struct json *hub = object_to_hub(&stored, version_api_version(version, &a), &a);
+	bool is_hub = version_stores_hub(version, o->kind);
+	if (o->beyond && is_hub) {
+		json_add(&a, hub, STR(kept_name), o->beyond);
+	}
+	bool fits = json_encode(out, is_hub ? hub : stored_form(hub, version, o->beyond, &a));
+	arena_done(&a);
+	return fits;
+}
+
+/* ---- reading ---- */
+
+/* Takes the kept members out of *from, which becomes a copy. */
+static struct json *take_kept(struct json **from, struct arena *a)
+{
+	struct json *kept = json_gets(*from, kept_name);
+
+	if (kept) {
+		*from = json_copy(a, *from);
+		json_remove(*from, STR(kept_name));
+	}
+	return json_is(kept, JSON_OBJECT) ? kept : NULL;
+}
+
+static struct json *hub_form(const struct json *shown, const struct json *kept, const struct version *version, struct arena *a)
+{
+	struct json *hub = version->to_hub(shown, NULL, a);
+
+	if (!kept) {
+		return hub;
+	}
+	hub = with_kept(hub, kept, a);
+	return has_same_members(version->from_hub(hub, a), shown) ? hub : version->to_hub(shown, hub, a);
+}
+
+struct str object_stored_version(struct str value, struct arena *a)
+{
+	struct json *stored;
+	size_t at;
+
+	return json_parse(&stored, a, value, object_stored_limits(), &at) ? STR("")
+									  : json_text(json_gets(stored, "apiVersion"));
+}
+
+int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a)
+{
+	struct json *stored;
+	size_t at;
+	if (json_parse(&stored, a, value, object_stored_limits(), &at) || stored->kind != JSON_OBJECT ||
+		!str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
+		return OBJECT_UNRECOGNIZED;
+	}
+	const struct version *version = kind_version(kind, json_text(json_gets(stored, "apiVersion")));
+	if (!version) {
+		return OBJECT_WRONG_VERSION;
+	}
+	bool is_hub = version_stores_hub(version, kind);
+	struct json *kept = take_kept(&stored, a), *beyond = !is_hub && kept ? take_kept(&kept, a) : kept;
+	*ret = object_from_hub(kind, is_hub ? stored : hub_form(stored, kept, version, a), a);
+	(*ret)->beyond = beyond;
+	if (arena_is_full(a)) {
+		return OBJECT_UNRECOGNIZED;
+	}
+	(*ret)->stored_version = version;
+	(*ret)->mod_revision = mod_revision;
+	(*ret)->meta.resource_version = arena_printf(a, "%lld", (long long)mod_revision);
+	return 0;
+}
+
+/* ---- objects of a history ----
+ *
+ * The digest that an object shows is taken as it is: hashing a megabyte again for each look-up
+ * would cost more than the look-up. It is checked when it is written. */
+
+struct str history_digest(const struct object *o, struct arena *a)
+{
+	struct str shown = json_text(json_get(o->meta.annotations, ANNOTATION_DIGEST));
+	const struct json *data = json_gets(o->fields, "data");
+	char digest[DIGEST_SIZE];
+
+	if (shown.n > 0 || !data) {
+		return shown;
+	}
+	digest_of(digest, data, a);
+	return arena_dup(a, str_of(digest));
+}
+
+bool history_hides_digest(const struct object *o)
+{
+	return o->kind->history && !json_get(o->meta.annotations, ANNOTATION_DIGEST) &&
+		json_is(json_gets(o->fields, "data"), JSON_OBJECT);
+}
+
+static bool is_shown_only(const struct object *o, const struct version *v)
+{
+	return o && history_hides_digest(o) && version_is_own(v, o->kind);
+}
+
+const struct object *history_shown(const struct object *o, const struct version *v, struct arena *a)
+{
+	if (!is_shown_only(o, v)) {
+		return o;
+	}
+	struct object *copy = object_copy(o, a);
+	meta_set_annotation(&copy->meta, a, ANNOTATION_DIGEST, json_string(a, history_digest(o, a)));
+	return copy;
+}
+
+void history_take_back(struct object *o, const struct object *from, const struct version *v, struct arena *a)
+{
+	if (!is_shown_only(from, v) || !json_get(o->meta.annotations, ANNOTATION_DIGEST)) {
+		return;
+	}
+	struct json *annotations = json_copy(a, o->meta.annotations);
+	json_remove(annotations, ANNOTATION_DIGEST);
+	o->meta.annotations = annotations->n > 0 ? annotations : NULL;
+}
+
+bool history_allows_duplicates(const struct object *o)
+{
+	return str_is(json_text(json_get(o->meta.annotations, ANNOTATION_DUPLICATES)), "true");
 }

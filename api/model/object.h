@@ -1,14 +1,14 @@
 /* One API object on its way through a write: decoded, normal, in one arena. Reads never see this (storage/cache/cache.h).
  *
  * `meta` is the truth for metadata, `fields` for everything else at the top level (data, revision, spec, status ...). kind and
- * apiVersion are not stored in it: they follow from the kind and the door it is written through. */
+ * apiVersion are not stored in it: they follow from the kind and the version it is written through. */
 #ifndef API_MODEL_OBJECT_H
 #define API_MODEL_OBJECT_H
 
 #include "api/model/schema.h"
 
 struct kind;
-struct door;
+struct version;
 
 struct meta {
 	struct str name, generate_name, ns, uid;
@@ -28,10 +28,10 @@ struct object {
 	const struct kind *kind;
 	struct meta meta;
 	struct json *fields;  /* JSON_OBJECT in schema order */
-	const struct door *door; /* through which it was sent; NULL: it comes from the storage */
+	const struct version *version; /* through which it was sent; NULL: it comes from the storage */
 	struct json *
 		beyond; /* what a newer build keeps beside this one's hub form: written back as it is, never shown. NULL: nothing */
-	const struct door *stored_version; /* in which it is stored; NULL: this was not decoded from the storage */
+	const struct version *stored_version; /* in which it is stored; NULL: this was not decoded from the storage */
 	int64_t mod_revision;              /* of the stored object this was decoded from; 0: new */
 };
 
@@ -55,45 +55,43 @@ void meta_set_annotation(struct meta *m, struct arena *a, struct str name, struc
 enum object_error {
 	OBJECT_UNRECOGNIZED = 1, /* not even kind and apiVersion can be read */
 	OBJECT_MISMATCH,         /* another kind, or fields of wrong types */
-	OBJECT_WRONG_VERSION,    /* the kind, but not through this door */
+	OBJECT_WRONG_VERSION,    /* the kind, but not through this version */
 };
 
-/* From a client's JSON (already parsed, through `door`): decodes, normalises, fills defaults, meta and fields. `stored` is what the
- * write would change (NULL: nothing), for what the door cannot express. report may be NULL. 0, or an object_error with the bare
+/* From a client's JSON (already parsed, through `version`): decodes, normalises, fills defaults, meta and fields. `stored` is what the
+ * write would change (NULL: nothing), for what the version cannot express. report may be NULL. 0, or an object_error with the bare
  * reason in *ret_error, as patches quote it; object_refuse() makes the 400 of whole objects from it. */
-int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
+int object_decode(struct object **ret, const struct kind *kind, const struct version *version, const struct json *in,
 	const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error);
-/* One with nothing set, not even what has a default. */
+/* An object with nothing set, not even defaults. */
 struct object *object_empty(const struct kind *kind, struct arena *a);
 /* kube's 400 for a body that object_decode() refused. */
-void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
-	int error, struct str reason);
+void object_refuse(struct status *st, const struct kind *kind, const struct version *version, struct str body,
+	const struct json *in, int error, struct str reason);
 /* kube's 400 for a body that is no JSON (reason: json_error_text) or of no use. */
 void object_refuse_body(struct status *st, const struct kind *kind, struct str body, struct str reason);
 /* kube's 400 under fieldValidation=Strict for what the report holds. */
-void object_refuse_strict(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
+void object_refuse_strict(struct status *st, const struct kind *kind, const struct version *version, const struct json *in,
 	const struct decode_report *report);
-/* The whole object as a tree, as `door` shows it: kind, apiVersion, metadata, fields. resourceVersion appears when meta has one. */
-struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a);
-/* The same in hub form, calling itself of that version; and taken apart again, as it stands: nothing is checked or filled in. */
-struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a);
+/* The whole object as a tree, as `version` shows it: kind, apiVersion, metadata, fields. resourceVersion appears when meta has one. */
+struct json *object_to_json(const struct object *o, const struct version *version, struct arena *a);
+/* An object of its tree in hub form, as it stands: nothing is checked or filled in. */
 struct object *object_from_hub(const struct kind *kind, const struct json *hub, struct arena *a);
 struct object *object_copy(const struct object *o, struct arena *a); /* shallow: nodes shared, structs own */
 /* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
 bool object_equal(const struct object *a, const struct object *b);
 
-/* Of the stored form: where it keeps what its version cannot say. */
+/* The member of the stored form that keeps what its version cannot say. */
 #define OBJECT_KEPT_MEMBER "annals.dev/hub"
 /* The stored form in one version of the kind: {"kind":K,"apiVersion":version,"metadata":{...without resourceVersion...},...}, compact. Nothing is
  * lost: what the version cannot say of the hub form, to the byte, is kept in a member "annals.dev/hub", which no client is shown. */
-bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version);
-/* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0; OBJECT_WRONG_VERSION: an object of the
- * kind in another version, which a newer server may know; or OBJECT_UNRECOGNIZED: nothing of the kind. */
+bool object_encode_stored(struct buf *out, const struct object *o, const struct version *version);
+/* Decodes bytes that object_encode_stored() made, in any version the kind knows. value must outlive
+ * the object. Returns 0; OBJECT_WRONG_VERSION: the kind, but in another version, which a newer
+ * server may know; or OBJECT_UNRECOGNIZED: nothing of the kind. */
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
-/* The apiVersion of what is OBJECT_WRONG_VERSION, perhaps empty. */
+/* The apiVersion of a value that is OBJECT_WRONG_VERSION, perhaps empty. */
 struct str object_stored_version(struct str value, struct arena *a);
 struct json_limits object_stored_limits(void); /* of these bytes */
-
-bool object_is_type_member(struct str name); /* "kind", "apiVersion", "metadata": what is not among struct object's fields */
 
 #endif

@@ -13,7 +13,8 @@ static bool is_sorted(const struct json *object)
 	return true;
 }
 
-/* One step of a merge sort: of equal names the one from the left comes first. */
+/* Merges two sorted runs, as a step of a merge sort. Of equal names, the one from the left comes
+ * first. */
 static void merge_runs(const struct json_member *from, struct json_member *to, size_t middle, size_t end)
 {
 	size_t left = 0, right = middle;
@@ -62,7 +63,7 @@ struct json *open_copy(struct arena *a, const struct json *j)
 	return copy;
 }
 
-/* Where a member of that name is, or would be. */
+/* Finds the place where a member of that name is, or would be. */
 static uint32_t find_place(const struct json *object, struct str name, bool *ret_found)
 {
 	uint32_t low = 0, high = object->n;

@@ -1,6 +1,7 @@
-/* Trees in the making, for patches and whoever else changes a map: objects opened for change keep their members sorted by name, each name once,
- * the way Go's encoder writes a map. That is the order in which kube-apiserver shows what a patch has touched, and makes
- * look-ups logarithmic however big an object a client sends. Functions whose name begins with open_ expect such an object. */
+/* Trees that are being changed, by patches among others. An object opened for change keeps its
+ * members sorted by name, each name once, the way Go's encoder writes a map. kube-apiserver shows
+ * the result of a patch in that order, and it makes look-ups logarithmic for objects of any size.
+ * Functions whose name begins with open_ expect such an object. */
 #ifndef API_MODEL_PATCH_TREE_H
 #define API_MODEL_PATCH_TREE_H
 
@@ -8,7 +9,8 @@
 
 /* A changeable copy of an object with its members in order, or of an array; children are shared. */
 struct json *open_copy(struct arena *a, const struct json *j);
-/* Where the member's value is; NULL when there is no such member. Good until the object changes. */
+/* The place of the member's value; NULL when there is no such member. Valid until the object
+ * changes. */
 struct json **open_find(const struct json *object, struct str name);
 struct json *open_get(const struct json *object, struct str name);
 void open_set(struct arena *a, struct json *object, struct str name, struct json *value);

@@ -19,7 +19,7 @@ enum {
 	NUMBER_MAX = (1 << 29) - 1,
 };
 
-/* One occurrence of a field. */
+/* An occurrence of a field in the bytes of a message. */
 struct part {
 	uint64_t number;
 	enum wire wire;
@@ -34,7 +34,7 @@ struct decoder {
 	bool is_error_placed; /* it says in which field */
 };
 
-static struct json *fail(struct decoder *d, struct str error)
+static struct json *decoder_fail(struct decoder *d, struct str error)
 {
 	if (!d->error.n) {
 		d->error = error;
@@ -49,7 +49,7 @@ static bool cut_varint(struct decoder *d, struct str *in, uint64_t *ret)
 	*ret = 0;
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		if (in->n == 0) {
-			fail(d, STR("unexpected EOF"));
+			decoder_fail(d, STR("unexpected EOF"));
 			return false;
 		}
 		unsigned char byte = (unsigned char)*in->p;
@@ -59,14 +59,14 @@ static bool cut_varint(struct decoder *d, struct str *in, uint64_t *ret)
 			return true;
 		}
 	}
-	fail(d, STR("proto: integer overflow"));
+	decoder_fail(d, STR("proto: integer overflow"));
 	return false;
 }
 
 static bool cut_bytes(struct decoder *d, struct str *in, uint64_t n, struct str *ret)
 {
 	if (n > in->n) {
-		fail(d, STR("unexpected EOF"));
+		decoder_fail(d, STR("unexpected EOF"));
 		return false;
 	}
 	*ret = (struct str){in->p, (size_t)n};
@@ -82,7 +82,7 @@ static bool cut_tag(struct decoder *d, struct str *in, struct part *ret)
 	}
 	*ret = (struct part){.number = tag >> 3, .wire = (enum wire)(tag & 7)};
 	if (ret->number == 0 || ret->number > NUMBER_MAX) {
-		fail(d, arena_printf(d->arena, "proto: illegal tag %llu", (unsigned long long)tag));
+		decoder_fail(d, arena_printf(d->arena, "proto: illegal tag %llu", (unsigned long long)tag));
 		return false;
 	}
 	return true;
@@ -101,15 +101,15 @@ static bool cut_plain_value(struct decoder *d, struct str *in, struct part *ret)
 	case WIRE_FIXED32:
 		return cut_bytes(d, in, 4, &ret->bytes);
 	case WIRE_GROUP_END:
-		fail(d, STR("proto: unexpected end of group"));
+		decoder_fail(d, STR("proto: unexpected end of group"));
 		return false;
 	default:
-		fail(d, arena_printf(d->arena, "proto: illegal wireType %d", (int)ret->wire));
+		decoder_fail(d, arena_printf(d->arena, "proto: illegal wireType %d", (int)ret->wire));
 		return false;
 	}
 }
 
-/* Nothing of Kubernetes has groups, but what is not known is skipped whatever it is. */
+/* No message of Kubernetes has groups, but unknown fields of any form are skipped. */
 static bool skip_group(struct decoder *d, struct str *in)
 {
 	struct part p;
@@ -123,7 +123,7 @@ static bool skip_group(struct decoder *d, struct str *in)
 			return false;
 		}
 		if (depth > GROUPS_MAX) {
-			fail(d, STR("proto: groups are nested too deeply"));
+			decoder_fail(d, STR("proto: groups are nested too deeply"));
 			return false;
 		}
 	}
@@ -142,7 +142,7 @@ static bool next_part(struct decoder *d, struct str *in, struct part *ret)
 static bool check_wire(struct decoder *d, const struct part *p, enum wire wire)
 {
 	if (p->wire != wire) {
-		fail(d, arena_printf(d->arena, "proto: wrong wireType = %d", (int)p->wire));
+		decoder_fail(d, arena_printf(d->arena, "proto: wrong wireType = %d", (int)p->wire));
 	}
 	return p->wire == wire;
 }
@@ -153,7 +153,8 @@ static struct json *read_value(struct decoder *d, const struct type *t, const st
 
 static struct json *make_string(struct decoder *d, struct str text)
 {
-	return json_is_utf8(text) ? json_string(d->arena, text) : fail(d, STR("proto: string field contains invalid UTF-8"));
+	return json_is_utf8(text) ? json_string(d->arena, text)
+				  : decoder_fail(d, STR("proto: string field contains invalid UTF-8"));
 }
 
 static struct json *read_string(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
@@ -199,7 +200,7 @@ static bool read_timestamp(struct decoder *d, struct str in, struct timestamp *r
 		}
 	}
 	if (ret->s < first_s || ret->s > last_s || ret->ns < 0 || ret->ns > 999999999) {
-		fail(d, STR("proto: the time is out of range"));
+		decoder_fail(d, STR("proto: the time is out of range"));
 	}
 	return !d->error.n;
 }
@@ -252,7 +253,7 @@ static struct json *read_opaque(struct decoder *d, const struct type *t, const s
 		return json_null(d->arena);
 	}
 	int error = json_parse(&v, d->arena, text, JSON_LIMITS_DEFAULT, &at);
-	return error ? fail(d, str_of(json_error_text(d->arena, error, text, at))) : v;
+	return error ? decoder_fail(d, str_of(json_error_text(d->arena, error, text, at))) : v;
 }
 
 static struct json *read_quantity(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
@@ -317,7 +318,8 @@ static void read_member(struct decoder *d, const struct type *t, const struct fi
 	place_error(d, t, f);
 }
 
-/* Those of the embedded message of that number, or those of the object itself (0). */
+/* Reads the members of the embedded message with the number `within`, or of the object itself
+ * (0). */
 static void read_members_in(struct decoder *d, const struct type *t, uint64_t within, struct str in, struct json *into)
 {
 	struct part p;
@@ -410,7 +412,7 @@ static struct json *read_value(struct decoder *d, const struct type *t, const st
 		[TYPE_FIELDS_V1] = {WIRE_BYTES, read_opaque},
 	};
 	if (++d->n_values > VALUES_MAX || arena_is_full(d->arena)) {
-		return fail(d, STR("the object takes too much memory"));
+		return decoder_fail(d, STR("the object takes too much memory"));
 	}
 	if (t->kind == TYPE_LIST) { /* an occurrence is an item */
 		return read_list(d, t, p, before);

@@ -34,14 +34,14 @@ void protobuf_put_envelope_head(struct protobuf_out *o, struct str api_version, 
 extern const struct str protobuf_envelope_tail;
 size_t protobuf_head_size(size_t n); /* of a field of n bytes with a number below 16 */
 
-/* Are the objects that a kind shows at that door answered in protobuf? Those of upstream's groups are, where all fields have numbers. Asked for
+/* Are the objects that a kind shows at that version answered in protobuf? Those of upstream's groups are, where all fields have numbers. Asked for
  * every request: the answer is kept. */
-bool protobuf_has_objects(const struct kind *k, const struct door *d);
-/* Of what a schema describes, by kind and apiVersion: objects of all kinds and what subresources show, their lists, metadata alone,
- * Statuses, discovery. It lives as long as the arena. NULL: it has no protobuf. */
+bool protobuf_has_objects(const struct kind *k, const struct version *v);
+/* Finds the type that a schema describes, by kind and apiVersion: objects of all kinds and views of
+ * subresources, their lists, metadata alone, Statuses, discovery. It lives as long as the arena.
+ * NULL: it has no protobuf. */
 const struct type *protobuf_type_of(struct str api_version, struct str kind, struct arena *a);
 enum { PROTOBUF_LIST_ITEMS = 2 }; /* the number that items have in lists of all kinds; their metadata has 1 */
-const struct type *protobuf_list_type(const struct type *item, struct arena *a);
 /* A whole object in normal form, or its JSON text, in its envelope. False: it has no protobuf, or the ceiling was reached. */
 bool protobuf_from_tree(struct buf *out, const struct json *object);
 bool protobuf_from_text(struct buf *out, struct str json_text);

@@ -222,7 +222,8 @@ static void bound_binary(struct quantity *q)
 	}
 }
 
-/* Which spellings upstream keeps though they are not canonical ("1.500", "+5") follows from its shortcut for small numbers. */
+/* Returns whether upstream keeps a spelling that is not canonical ("1.500", "+5"). This follows
+ * from its shortcut for small numbers. */
 static bool keeps_decimal_spelling(const struct parts *p, struct str digits, int64_t exponent)
 {
 	return p->whole.n && digits.n <= KEPT_DIGITS && exponent >= FINEST && exponent % 3 == 0 &&
@@ -337,7 +338,7 @@ static struct str write_decimal(const struct quantity *q, struct arena *a)
 	return arena_printf(a, "%s" STR_FMT "%s", sign_of(q), STR_ARG(number), decimal_unit(unit));
 }
 
-/* What is whole and at most 2^63-1. */
+/* The quantity must be whole and at most 2^63-1. */
 static uint64_t to_integer(const struct quantity *q)
 {
 	int64_t exponent = q->exponent;

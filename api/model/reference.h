@@ -1,7 +1,10 @@
-/* That one object needs another of its namespace to stay (seed 004): what a Dependent names in spec.providers.
+/* References: an object needs another one of its namespace to stay, as a Dependent needs the
+ * objects in spec.providers.
  *
- * References never change. They are kept in an index beside the objects, written in the very transactions that create and remove who refers
- * (storage/keys.h), and shown as computed fields, one for each, that field selectors can ask for: PREFIX<name>=true. */
+ * References never change. They are kept in an index beside the objects (storage/keys.h). The
+ * transactions that create and remove the referring objects also write it. Each reference is shown
+ * as a computed field that field selectors can ask for: PREFIX<name>=true.
+ */
 #ifndef API_MODEL_REFERENCE_H
 #define API_MODEL_REFERENCE_H
 

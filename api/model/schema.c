@@ -1,7 +1,7 @@
-/* What encoding/json and sigs.k8s.io/json do with a Go struct, driven by tables instead of
- * types: which members are known, which null clears, what is left out when it is written. The
- * first error and all strict findings come in Go's order and words. Depth is bounded by the
- * schema. */
+/* Treats JSON as encoding/json and sigs.k8s.io/json treat a Go struct, driven by tables instead of
+ * types. The tables say which members are known, which null clears, and what is left out when it is
+ * written. The first error and all strict findings come in Go's order and words. Depth is bounded
+ * by the schema. */
 #include "api/model/schema.h"
 
 #include "api/model/quantity.h"
@@ -60,7 +60,7 @@ const char *type_go_name(const struct type *type)
 	return dot ? dot + 1 : type->go_type ? type->go_type : "";
 }
 
-/* Where decoding is: the way from the root, innermost first. */
+/* The current place of decoding: the way from the root, innermost first. */
 struct frame {
 	const struct frame *up;
 	const struct type *owner; /* the object type whose field this is; NULL: an item or a map's key */
@@ -254,7 +254,8 @@ static bool is_out_of_range(const char *two_digits, int from, int to)
 	return n < from || n > to;
 }
 
-/* What of a text that has the form of a time is none; in the order in which time.Parse looks. */
+/* Names the part that is out of range in a text with the form of a time. Looks in the order of
+ * time.Parse. */
 static const char *out_of_range(struct str text)
 {
 	static const struct {
@@ -270,7 +271,7 @@ static const char *out_of_range(struct str text)
 	return "day";
 }
 
-/* Does the text begin like this element of a layout? A digit stands for any. */
+/* Returns whether the text begins like this element of a layout. A digit stands for any. */
 static bool begins_like(struct str text, const char *element)
 {
 	size_t i = 0;
@@ -338,7 +339,7 @@ static struct json *decode_time(struct decoder *d, const struct type *t, const s
 	return json_string(d->arena, arena_dup(d->arena, str_of(text)));
 }
 
-/* That layout takes six digits, no fewer and no more. Of a text that is a time. */
+/* Returns whether the text of a time has exactly six digits of fraction, as that layout demands. */
 static bool has_microseconds(struct str text)
 {
 	enum { FRACTION = 19, DIGITS = 6 };
@@ -484,7 +485,7 @@ static struct json *default_value(struct decoder *d, const struct field *f)
 	return v;
 }
 
-/* What of a field's value is written, as Go's encoder decides it; NULL: nothing. */
+/* The value that is written for a field, as Go's encoder decides it; NULL: nothing. */
 static struct json *written_value(struct decoder *d, const struct field *f, struct json *v)
 {
 	bool is_unset = !v || (!(f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY)) && is_empty(f->type, v));
@@ -497,14 +498,15 @@ static struct json *written_value(struct decoder *d, const struct field *f, stru
 	return f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY) || !is_empty(f->type, v) ? v : NULL;
 }
 
-/* One field of an object while its members come in. */
+/* The state of one field of an object while its members come in. */
 struct slot {
 	const struct json *sent; /* the last member of that name; NULL: none yet */
 	struct json *value;
 	struct json *all; /* the members of all objects sent for it, where there were several */
 };
 
-/* Decoding into what is there already, null leaves plain Go values alone; maps, slices and pointers it clears. */
+/* When Go decodes into an existing value, null clears maps, slices and pointers, and leaves other
+ * values alone. */
 static bool is_left_alone(const struct field *f, const struct json *in)
 {
 	static const bool is_cleared[] = {

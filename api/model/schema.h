@@ -51,7 +51,8 @@ enum {
 };
 /* Among the flags: the field's number in Kubernetes' protobuf (generated.proto of k8s.io/api). None: 0 (api/model/protobuf.h). */
 #define FIELD_NUMBER(n) ((n) << FIELD_NUMBER_SHIFT)
-/* Of a struct that Go embeds: in protobuf it is a message of its own, number `within`, and its fields are in there. */
+/* The number of a field in a struct that Go embeds: in protobuf that struct is a message of its
+ * own, number `within`. */
 #define FIELD_NUMBER_IN(within, n) ((within) << FIELD_WITHIN_SHIFT | FIELD_NUMBER(n))
 #define TYPE_FIELDS_MAX 64 /* of one object type */
 
@@ -77,7 +78,8 @@ static inline unsigned field_within(const struct field *f)
 /* Shared types (api/model/schema_meta.c). */
 extern const struct type type_string, type_bool, type_int32, type_int64, type_time, type_micro_time, type_bytes, type_raw,
 	type_int_or_string, type_quantity, type_string_map, type_string_list, type_string_set;
-/* Of whole objects, and of templates within objects, where everything in it can be owned. */
+/* metadata of whole objects, and of templates within objects. Everything in the latter can be
+ * owned. */
 extern const struct type type_object_meta, type_embedded_meta;
 extern const struct type type_list_meta, type_owner_reference, type_managed_fields_entry;
 extern const struct type type_delete_options;
@@ -93,7 +95,7 @@ extern const struct type type_delete_options;
 	}
 #define OBJECT_FIELDS OBJECT_FIELDS_METADATA(0)
 
-/* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14), each once and at most 100. */
+/* The findings of strict decoding: kube's texts, in kube's order, each once and at most 100. */
 struct decode_report {
 	struct str *strict; /* `unknown field "spec.x"`, `duplicate field "metadata.name"` */
 	size_t n_strict, cap;
@@ -108,7 +110,7 @@ void decode_report_add(struct decode_report *r, struct arena *a, struct str text
 int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a,
 	struct decode_report *report, struct str *ret_error);
 
-/* What is written of an object of that type in which nothing was ever set, not even by default. */
+/* The written form of an object of that type in which nothing was ever set, not even by default. */
 struct json *schema_zero(const struct type *type, struct arena *a);
 /* A copy of an object in normal form with that member set, in its place. NULL takes it out. */
 struct json *schema_with(
@@ -118,12 +120,18 @@ const struct field *type_field(const struct type *type, struct str name);
 /* The position of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`: what the
  * last call answered, and 0 at first. */
 int type_field_index(const struct type *type, struct str name, int hint);
-/* Has it fields that nobody can own? Such an object (metadata) is itself never owned, and never removed as a whole. */
+/* Returns whether it has fields that nobody can own. Such an object (metadata) is itself never
+ * owned, and never removed as a whole. */
 bool type_has_unowned(const struct type *type);
 /* The type's name in Go without its package: "ObjectMeta". */
 const char *type_go_name(const struct type *type);
 
 /* Among the flags of a field: a struct, no pointer, which Go leaves out of JSON when it is zero. In protobuf it is always there. */
 #define FIELD_BY_VALUE (1 << 7)
+
+/* How objects of the core group name others (k8s.io/api/core/v1 ObjectReference). */
+extern const struct type type_object_reference;
+/* An object reference in which each member has an owner of its own. */
+extern const struct type type_granular_object_reference;
 
 #endif

@@ -213,7 +213,8 @@ struct json *status_success(struct arena *a, struct str group, struct str resour
 
 /* Field errors. */
 
-/* What is wrong is said with what was sent, twice or more: nobody makes an answer of many megabytes by it. */
+/* An error repeats what was sent, twice or more. These ceilings keep answers from growing to many
+ * megabytes. */
 enum {
 	SHOWN_MAX = 32 * 1024,   /* bytes of one value, path or name, before it is quoted */
 	ERRORS_MAX = 256 * 1024, /* bytes of all errors: those beyond are counted */
@@ -250,6 +251,7 @@ static const struct {
 	enum bad_value bad_value;
 } error_types[] = {
 	[FIELD_INVALID] = {"FieldValueInvalid", "Invalid value", BAD_SHOWN},
+	[FIELD_INVALID_WHOLE] = {"FieldValueInvalid", "Invalid value", BAD_HIDDEN},
 	[FIELD_REQUIRED] = {"FieldValueRequired", "Required value", BAD_HIDDEN},
 	[FIELD_DUPLICATE] = {"FieldValueDuplicate", "Duplicate value", BAD_SHOWN},
 	[FIELD_FORBIDDEN] = {"FieldValueForbidden", "Forbidden", BAD_HIDDEN},
@@ -358,7 +360,7 @@ void field_forbidden(struct field_errors *e, struct str path, const char *format
 	field_errors_add(e, FIELD_FORBIDDEN, path, (struct str){0}, detail);
 }
 
-void field_not_supported(struct field_errors *e, struct str path, struct str bad, const char *const *supported, size_t n)
+static void add_not_supported(struct field_errors *e, struct str path, struct str shown, const char *const *supported, size_t n)
 {
 	struct buf list;
 
@@ -367,14 +369,40 @@ void field_not_supported(struct field_errors *e, struct str path, struct str bad
 		buf_adds(&list, i ? ", " : "supported values: ");
 		buf_add_str(&list, go_quote(e->arena, str_of(supported[i])));
 	}
-	field_errors_add(e, FIELD_NOT_SUPPORTED, path, quote(e->arena, bad), arena_dup(e->arena, buf_str(&list)));
+	field_errors_add(e, FIELD_NOT_SUPPORTED, path, shown, arena_dup(e->arena, buf_str(&list)));
 	buf_done(&list);
+}
+
+void field_not_supported(struct field_errors *e, struct str path, struct str bad, const char *const *supported, size_t n)
+{
+	add_not_supported(e, path, quote(e->arena, bad), supported, n);
+}
+
+void field_not_supported_value(
+	struct field_errors *e, struct str path, const struct json *bad, const char *const *supported, size_t n)
+{
+	add_not_supported(e, path, print_bad_value(e->arena, bad), supported, n);
 }
 
 void field_too_long(struct field_errors *e, struct str path, int64_t max)
 {
 	field_errors_add(e, FIELD_TOO_LONG, path, (struct str){0},
 		arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));
+}
+
+void field_too_many(struct field_errors *e, struct str path, int64_t n, int64_t max)
+{
+	field_errors_add(e, FIELD_TOO_MANY, path, arena_printf(e->arena, "%lld", (long long)n),
+		arena_printf(e->arena, "must have at most %lld items", (long long)max));
+}
+
+void field_invalid_whole(struct field_errors *e, struct str path, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	struct str detail = arena_vprintf(e->arena, format, ap);
+	va_end(ap);
+	field_errors_add(e, FIELD_INVALID_WHOLE, path, (struct str){0}, detail);
 }
 
 struct str field_path(struct arena *a, struct str parent, const char *child)
@@ -407,7 +435,7 @@ static void print_error_body(struct buf *out, const struct field_error *e)
 	}
 }
 
-/* Each once; returns how many. */
+/* Prints each distinct error once; returns how many. */
 static size_t print_errors(struct buf *out, const struct field_errors *errors)
 {
 	struct map seen;
@@ -419,8 +447,7 @@ static size_t print_errors(struct buf *out, const struct field_errors *errors)
 		buf_add_str(&text, errors->v[i].path);
 		buf_adds(&text, ": ");
 		print_error_body(&text, &errors->v[i]);
-		/* Validation of an update finds what validation of the object has found before
-		 * (surprises.md 13). */
+		/* Validation of an update finds what validation of the object has found before. */
 		if (!map_get(&seen, buf_str(&text))) {
 			buf_adds(out, seen.n ? ", " : "");
 			buf_add_str(out, buf_str(&text));

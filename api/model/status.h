@@ -1,7 +1,9 @@
-/* What went wrong, said the way kube-apiserver says it: metav1.Status, with reason, details and all causes.
+/* Errors in the form of kube-apiserver: metav1.Status, with reason, details and all causes.
  *
- * field_errors collects what validation finds (k8s.io/apimachinery/pkg/util/validation/field); status_invalid() turns the list into the 422.
- * Everything lives in one arena. A status with code 0 means "nothing wrong". */
+ * field_errors collects what validation finds (k8s.io/apimachinery/pkg/util/validation/field);
+ * status_invalid() turns the list into the 422. Everything lives in one arena. A status with code 0
+ * means "nothing wrong".
+ */
 #ifndef API_MODEL_STATUS_H
 #define API_MODEL_STATUS_H
 
@@ -70,8 +72,9 @@ struct json *status_success(struct arena *a, struct str group, struct str resour
 
 /* Field errors. */
 enum field_error_type {
-	FIELD_INVALID,  /* "Invalid value", FieldValueInvalid */
-	FIELD_REQUIRED, /* "Required value", FieldValueRequired */
+	FIELD_INVALID,       /* "Invalid value", FieldValueInvalid */
+	FIELD_INVALID_WHOLE, /* likewise, and the value is not shown */
+	FIELD_REQUIRED,      /* "Required value", FieldValueRequired */
 	FIELD_DUPLICATE,
 	FIELD_FORBIDDEN,
 	FIELD_NOT_SUPPORTED,
@@ -88,7 +91,8 @@ struct field_error {
 	struct str detail;
 };
 
-/* Of values and paths beyond 32 KiB the beginning is kept, of errors beyond 256 KiB the number. */
+/* Keeps only the beginning of values and paths beyond 32 KiB, and only counts errors beyond 256
+ * KiB. */
 struct field_errors {
 	struct arena *arena;
 	struct field_error *v;
@@ -106,12 +110,18 @@ void field_duplicate(struct field_errors *e, struct str path, const struct json 
 void field_not_found(struct field_errors *e, struct str path, struct str bad);
 void field_forbidden(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 void field_not_supported(struct field_errors *e, struct str path, struct str bad, const char *const *supported, size_t n);
+/* Of a value that is no text, printed as field_invalid() does. */
+void field_not_supported_value(
+	struct field_errors *e, struct str path, const struct json *bad, const char *const *supported, size_t n);
 void field_too_long(struct field_errors *e, struct str path, int64_t max);
+void field_too_many(struct field_errors *e, struct str path, int64_t n, int64_t max);
+/* What is wrong with more than one value: none is shown. */
+void field_invalid_whole(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 struct str field_path(struct arena *a, struct str parent, const char *child); /* "metadata" + "name" */
 struct str field_index(struct arena *a, struct str parent, size_t i);         /* "x" + "[3]" */
 struct str field_key(struct arena *a, struct str parent, struct str key);     /* "x" + "[key]" */
 
-/* 422 Invalid of `Kind.group "name" is invalid: ...`: one cause for each error, the message without repetitions (surprises.md 13). */
+/* 422 Invalid of `Kind.group "name" is invalid: ...`: one cause for each error, the message without repetitions. */
 void status_invalid(struct status *st, struct str group, struct str kind, struct str name, const struct field_errors *errors);
 
 #endif

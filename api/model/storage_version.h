@@ -1,4 +1,5 @@
-/* Which version of a kind is stored: the door that objects are written in (seed 003). Every version that the kind knows is read at any time. */
+/* The version in which objects of a kind are stored. Every version that
+ * the kind knows can be read at any time. */
 #ifndef API_MODEL_STORAGE_VERSION_H
 #define API_MODEL_STORAGE_VERSION_H
 
@@ -7,16 +8,17 @@
 
 /* By kind->index. */
 struct storage_versions {
-	const struct door *doors[KIND_COUNT_MAX];
+	const struct version *versions[KIND_COUNT_MAX];
 };
 
-/* What the declarations say (struct kind's storage_door). */
+/* Sets the versions that the declarations name (struct kind's storage_version). */
 void storage_versions_init(struct storage_versions *v);
 /* RESOURCE=VERSION, as the flag --storage-version has it: "dependents=v1beta1", "controllerrevisions.annals.dev=apps/v1". RESOURCE is the hub's, with
  * its group where resources of several groups have the name; a VERSION without group is of the hub's group. 0, or -EINVAL with a sentence in err. */
 int storage_versions_set(struct storage_versions *v, struct str setting, struct buf *err);
 
-/* What happens to objects that are stored in another version than is written now: --storage-migration. */
+/* The fate of objects that are stored in another version than is written now:
+ * --storage-migration. */
 enum storage_migration {
 	STORAGE_MIGRATION_AUTO,   /* they are rewritten once all servers agree */
 	STORAGE_MIGRATION_MANUAL, /* they are rewritten where a StorageMigration asks for it */
@@ -31,6 +33,6 @@ void kind_write_group_resource(const struct kind *k, struct buf *out);
 
 enum { STORAGE_VERSION_HASH_SIZE = 13 };
 /* base64 of the first 8 bytes of SHA-256("group/version/Kind"), as upstream's discovery.StorageVersionHash. */
-void storage_version_hash(const struct kind *k, const struct door *d, char out[STORAGE_VERSION_HASH_SIZE]);
+void storage_version_hash(const struct kind *k, const struct version *v, char out[STORAGE_VERSION_HASH_SIZE]);
 
 #endif

@@ -1,4 +1,5 @@
-/* Who asks, and what for: what authentication finds out and authorization decides on (k8s.io/apiserver user.Info, authorizer.Attributes). */
+/* The user and the purpose of a request: authentication finds them out, and authorization decides
+ * on them (k8s.io/apiserver user.Info, authorizer.Attributes). */
 #ifndef API_MODEL_USER_H
 #define API_MODEL_USER_H
 

@@ -1,5 +1,5 @@
 /* Patches as pure functions over trees. None changes its input; all share what did not change, so untouched `data` keeps its
- * text. On failure they answer 1 and fill st the way kube-apiserver does (surprises.md 40-44).
+ * text. On failure they answer 1 and fill st the way kube-apiserver does.
  *
  * What a patch opens it rebuilds: objects on the way to a change get their members sorted by name and without duplicates, as
  * Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
@@ -7,6 +7,7 @@
 #define API_PATCH_PATCH_H
 
 #include "api/model/schema.h"
+#include "api/model/status.h"
 
 enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC, PATCH_APPLY };
 
@@ -20,12 +21,13 @@ enum {
 bool patch_type_of(struct str content_type, enum patch_type *ret);
 
 /* The body of a JSON, merge or strategic merge patch, once for all attempts at applying it: checks its shape (400) and size
- * (413), and reports unknown and duplicate members (surprises.md 14, 40) in report, which may be NULL. text must outlive the
+ * (413), and reports unknown and duplicate members in report, which may be NULL. text must outlive the
  * patch. kube-apiserver looks at the body only when the object is there: 404 comes first. */
 int patch_parse(struct json **ret, enum patch_type type, struct str text, struct json_limits limits, struct arena *a,
 	struct decode_report *report, struct status *st);
 
-/* One of the three below, by type. `schema` is of the whole object; only strategic merge looks at it. */
+/* Calls one of the three functions below, by type. `schema` describes the whole object; only
+ * strategic merge uses it. */
 int patch_apply(struct json **ret, enum patch_type type, const struct json *doc, const struct json *patch,
 	const struct type *schema, struct arena *a, struct status *st);
 
@@ -36,5 +38,10 @@ int patch_merge(struct json **ret, const struct json *doc, const struct json *pa
 /* k8s.io/apimachinery/pkg/util/strategicpatch, by schema. */
 int patch_strategic(struct json **ret, const struct json *doc, const struct json *patch, const struct type *schema,
 	struct arena *a, struct status *st);
+
+/* For the files of this room. kube-apiserver does not say what was wrong with a patch that cannot be applied. */
+void patch_refuse(struct status *st);
+/* Two bytes of a patch can stand for a copy of a big object. */
+void patch_refuse_memory(struct status *st);
 
 #endif

@@ -1,10 +1,10 @@
-/* RFC 6902 with the habits of evanphx/json-patch v4 (surprises.md 40): "replace" and "copy" take a missing member of an
- * object for null, indexes may be negative, and what stands before the first '/' of a pointer is ignored. A patch fails as
- * a whole, and without saying why. */
-#include "api/patch/patch.h"
-
+/* JSON patches and merge patches with the habits of evanphx/json-patch v4.
+ *
+ * RFC 6902: "replace" and "copy" take a missing member of an object for null, indexes may be
+ * negative, and text before the first '/' of a pointer is ignored. A patch fails as a whole, and
+ * without saying why. */
 #include "api/model/patch_tree.h"
-#include "api/patch/patch_refuse.h"
+#include "api/patch/patch.h"
 
 /* The tree is copied along the ways that operations take, each node once: a copy carries the mark of this run, and may be
  * changed. A node without it belongs to the document or the patch. */
@@ -65,7 +65,7 @@ static struct str unescape(struct edit *e, struct str token)
 	return (struct str){text, n};
 }
 
-/* Which of n elements, or places for one, a key names. */
+/* Finds the element that a key names, among n elements or places for one. */
 static bool find_index(struct str key, uint32_t n, uint32_t *ret)
 {
 	int64_t index;
@@ -361,5 +361,53 @@ int patch_json(struct json **ret, const struct json *doc, const struct json *pat
 		return 1;
 	}
 	*ret = e.root;
+	return 0;
+}
+
+/* ---- merge patches ----
+ *
+ * RFC 7396. Where the RFC leaves no room the two agree; the library also keeps nulls inside a
+ * list that replaces an object, and drops them from objects in lists elsewhere. */
+
+static struct json *merge_objects(const struct json *current, const struct json *patch, struct arena *a);
+
+static struct json *merge(const struct json *current, struct json *patch, struct arena *a)
+{
+	if (!json_is(current, JSON_OBJECT)) {
+		return open_deep(a, patch, true);
+	}
+	if (!json_is(patch, JSON_OBJECT)) {
+		return patch;
+	}
+	return merge_objects(current, patch, a);
+}
+
+static void merge_member(struct json *result, struct str name, struct json *patch, struct arena *a)
+{
+	if (json_is(patch, JSON_NULL)) {
+		open_remove(result, name);
+	} else {
+		open_set(a, result, name, merge(open_get(result, name), patch, a));
+	}
+}
+
+/* Of members with the same name only the last counts: null followed by a value must not remove. */
+static struct json *merge_objects(const struct json *current, const struct json *patch, struct arena *a)
+{
+	struct json *result = open_copy(a, current);
+	const struct json *members = open_copy(a, patch);
+	for (uint32_t i = 0; i < members->n; i++) {
+		merge_member(result, members->members[i].name, members->members[i].value, a);
+	}
+	return result;
+}
+
+int patch_merge(struct json **ret, const struct json *doc, const struct json *patch, struct arena *a, struct status *st)
+{
+	if (!json_is(patch, JSON_OBJECT)) {
+		status_bad_request(st, "Invalid JSON Patch");
+		return 1;
+	}
+	*ret = merge_objects(doc, patch, a);
 	return 0;
 }

@@ -1,6 +1,5 @@
-/* What can be refused about a patch before there is an object: media type, JSON, shapes,
- * repeated members. Order and words are those of kube-apiserver's patch handler (surprises.md 40
- * to 44). */
+/* Refuses patches for reasons that need no object: media type, JSON, shapes, repeated members.
+ * Order and words are those of kube-apiserver's patch handler. */
 #include "api/patch/patch.h"
 
 #include "api/model/gotext.h"
@@ -30,7 +29,7 @@ static const struct operation_member {
 	{"value", false},
 };
 
-/* Where a value is in the patch, innermost first. */
+/* The place of a value in the patch, innermost first. */
 struct spot {
 	const struct spot *up;
 	struct str name;
@@ -49,7 +48,7 @@ bool patch_type_of(struct str content_type, enum patch_type *ret)
 {
 	struct str name, parameters;
 	str_cut(content_type, ';', &name, &parameters);
-	/* Case counts for PATCH, unlike for POST (surprises.md 44). */
+	/* Case counts for PATCH, unlike for POST. */
 	name = str_trim(name);
 	for (size_t i = 0; i < ARRAY_SIZE(media_types); i++) {
 		if (str_is(name, media_types[i].name)) {
@@ -107,7 +106,7 @@ static bool is_sorted(const struct json *object)
 	return true;
 }
 
-/* For each member whether one before it has the same name; NULL when none has. */
+/* Returns, for each member, whether an earlier one has the same name; NULL when none has. */
 static bool *find_repetitions(struct arena *a, const struct json *object)
 {
 	if (is_sorted(object)) {
@@ -307,4 +306,18 @@ int patch_apply(struct json **ret, enum patch_type type, const struct json *doc,
 	default:
 		return patch_strategic(ret, doc, patch, schema, a, st);
 	}
+}
+
+/* ---- refusals that say nothing about the operation that failed: kube-apiserver says nothing either ---- */
+
+void patch_refuse(struct status *st)
+{
+	status_set(st, 422, REASON_INVALID, "the server rejected our request due to an error in our request");
+	st->has_details = true;
+}
+
+void patch_refuse_memory(struct status *st)
+{
+	status_set(
+		st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "Request entity too large: applying the patch takes too much memory");
 }

@@ -7,13 +7,170 @@
  *   "$setElementOrder/x": [...]           the order of the list x
  *
  * Upstream walks a patch in random order; here directives come first, as their names sort. */
-#include "api/patch/patch.h"
-
 #include "api/model/gotext.h"
 #include "api/model/patch_tree.h"
-#include "api/patch/patch_order.h"
-#include "api/patch/patch_refuse.h"
+#include "api/patch/patch.h"
 
+#include <stdlib.h>
+
+/* ---- the order of list elements ----
+ *
+ * normalizeElementOrder with sorted keys instead of its loops within loops. Upstream's cost is the
+ * square of a list's length, and clients make the lists. Elements are ordered by what identifies
+ * them: scalars by their value, objects by their merge key. */
+
+struct order_key {
+	const struct json *key; /* a scalar */
+	uint32_t at;            /* in the list */
+};
+
+struct order {
+	struct order_key *v; /* by key, then position */
+	uint32_t n;
+};
+
+static bool is_scalar(const struct json *j)
+{
+	return j && j->kind != JSON_ARRAY && j->kind != JSON_OBJECT;
+}
+
+/* The scalar that identifies an element; NULL where it has none. In lists of scalars the merge key
+ * is empty. */
+static const struct json *element_key(const struct json *element, const char *merge_key)
+{
+	const struct json *key = *merge_key ? json_gets(element, merge_key) : element;
+	return is_scalar(key) ? key : NULL;
+}
+
+static int compare_keys(const struct json *a, const struct json *b)
+{
+	if (a->kind != b->kind) {
+		return (int)a->kind - (int)b->kind;
+	}
+	switch (a->kind) {
+	case JSON_BOOL:
+		return a->boolean - b->boolean;
+	case JSON_NUMBER:
+		return json_number_cmp(json_text(a), json_text(b));
+	case JSON_STRING:
+		return str_cmp(json_text(a), json_text(b));
+	default:
+		return 0;
+	}
+}
+
+static int compare_entries(const void *x, const void *y)
+{
+	const struct order_key *a = x, *b = y;
+	int order = compare_keys(a->key, b->key);
+	return order ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+/* False when an element has no key. */
+static bool order_build(struct order *ret, const struct json *list, const char *merge_key, struct arena *a)
+{
+	ret->n = list->n;
+	ret->v = arena_array(a, struct order_key, list->n);
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct json *key = element_key(list->items[i], merge_key);
+		if (!key) {
+			return false;
+		}
+		ret->v[i] = (struct order_key){key, i};
+	}
+	qsort(ret->v, ret->n, sizeof(*ret->v), compare_entries);
+	return true;
+}
+
+/* The place of the first element with that key, or UINT32_MAX. */
+static uint32_t order_find(const struct order *o, const struct json *key)
+{
+	uint32_t low = 0, high = o->n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (compare_keys(o->v[middle].key, key) < 0) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low < o->n && compare_keys(o->v[low].key, key) == 0 ? o->v[low].at : UINT32_MAX;
+}
+
+struct ranked {
+	struct json *item;
+	uint32_t rank, at;
+};
+
+static int compare_ranked(const void *x, const void *y)
+{
+	const struct ranked *a = x, *b = y;
+	if (a->rank != b->rank) {
+		return a->rank < b->rank ? -1 : 1;
+	}
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+struct arrangement {
+	const char *merge_key;
+	struct order named, server;
+};
+
+/* Picks the elements that `named` has, or the others, and sorts them by their place in `order`. */
+static struct ranked *pick(const struct arrangement *x, const struct json *list, bool is_named, const struct order *order,
+	struct arena *a, uint32_t *ret_n)
+{
+	struct ranked *picked = arena_array(a, struct ranked, list->n);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct json *key = element_key(list->items[i], x->merge_key);
+		if ((order_find(&x->named, key) != UINT32_MAX) == is_named) {
+			picked[n++] = (struct ranked){list->items[i], order_find(order, key), i};
+		}
+	}
+	qsort(picked, n, sizeof(*picked), compare_ranked);
+	*ret_n = n;
+	return picked;
+}
+
+static bool goes_first(const struct arrangement *x, const struct ranked *other, const struct ranked *named)
+{
+	uint32_t at = order_find(&x->server, element_key(named->item, x->merge_key));
+	return at != UINT32_MAX && other->rank < at;
+}
+
+/* A merged list: elements that `named` names in its order, the others in that of `server`. One of the others goes before a
+ * named one if the server has it so; else the named one is first, which is why new elements come to be prepended. NULL when
+ * an element of the three lists has no key. */
+static struct json *order_arrange(
+	const struct json *list, const struct json *named, const struct json *server, const char *merge_key, struct arena *a)
+{
+	struct arrangement x = {.merge_key = merge_key};
+	struct order all;
+	if (!order_build(&all, list, merge_key, a) || !order_build(&x.named, named, merge_key, a) ||
+		!order_build(&x.server, server, merge_key, a)) {
+		return NULL;
+	}
+
+	uint32_t n_left, n_right;
+	const struct ranked *left = pick(&x, list, false, &x.server, a, &n_left);
+	const struct ranked *right = pick(&x, list, true, &x.named, a, &n_right);
+	struct json *result = json_array(a);
+	while (n_left || n_right) {
+		bool takes_left = !n_right || (n_left && goes_first(&x, left, right));
+		json_append(a, result, takes_left ? left->item : right->item);
+		if (takes_left) {
+			left++;
+			n_left--;
+		} else {
+			right++;
+			n_right--;
+		}
+	}
+	return result;
+}
+
+/* ---- merging ---- */
 #define DIRECTIVE "$patch"
 #define RETAIN_KEYS "$retainKeys"
 #define DELETE_PREFIX "$deleteFromPrimitiveList"
@@ -38,9 +195,9 @@ static struct json *merge_list(
 	struct merger *m, struct json *current, struct json *patch, const struct lookup *l, bool is_deletion);
 
 /* A mistake of the client's. kube-apiserver answers 500 to most, without a reason (docs/reference/deviations.md). */
-static void *fail(struct merger *m, const char *format, ...) _printf_(2, 3);
+static void *merger_fail(struct merger *m, const char *format, ...) _printf_(2, 3);
 
-static void *fail(struct merger *m, const char *format, ...)
+static void *merger_fail(struct merger *m, const char *format, ...)
 {
 	va_list ap;
 	va_start(ap, format);
@@ -52,7 +209,7 @@ static void *fail(struct merger *m, const char *format, ...)
 
 static void *fail_format(struct merger *m, const char *what)
 {
-	return fail(m, "invalid patch format of %s", what);
+	return merger_fail(m, "invalid patch format of %s", what);
 }
 
 /* The one that kube-apiserver takes for a patch that cannot be applied. */
@@ -68,7 +225,7 @@ static void *fail_memory(struct merger *m)
 	return NULL;
 }
 
-static struct str show(struct merger *m, const struct json *j)
+static struct str merger_show(struct merger *m, const struct json *j)
 {
 	struct buf b;
 	buf_init(&b, TEXT_MAX);
@@ -80,13 +237,14 @@ static struct str show(struct merger *m, const struct json *j)
 
 static void *fail_merge_key(struct merger *m, const struct json *element, const char *merge_key)
 {
-	return fail(m, "map: " STR_FMT " does not contain declared merge key: %s", STR_ARG(show(m, element)), merge_key);
+	return merger_fail(
+		m, "map: " STR_FMT " does not contain declared merge key: %s", STR_ARG(merger_show(m, element)), merge_key);
 }
 
 static void *fail_directive(struct merger *m, const struct json *directive, const struct json *j)
 {
-	struct str shown = json_is(directive, JSON_STRING) ? json_text(directive) : show(m, directive);
-	return fail(m, "unknown patch type: " STR_FMT " in map: " STR_FMT, STR_ARG(shown), STR_ARG(show(m, j)));
+	struct str shown = json_is(directive, JSON_STRING) ? json_text(directive) : merger_show(m, directive);
+	return merger_fail(m, "unknown patch type: " STR_FMT " in map: " STR_FMT, STR_ARG(shown), STR_ARG(merger_show(m, j)));
 }
 
 static bool is_directive(const struct json *directive, const char *name)
@@ -122,10 +280,10 @@ static bool look_up(struct merger *m, const struct type *type, struct str name, 
 		return true;
 	}
 	if (is_struct) {
-		fail(m, "unable to find api field in struct %s for the json field " STR_FMT, type_go_name(type),
+		merger_fail(m, "unable to find api field in struct %s for the json field " STR_FMT, type_go_name(type),
 			STR_ARG(go_quote(m->arena, name)));
 	} else {
-		fail(m, "merging an object in json but data type is not struct, instead is: %s", go_kinds[type->kind]);
+		merger_fail(m, "merging an object in json but data type is not struct, instead is: %s", go_kinds[type->kind]);
 	}
 	return false;
 }
@@ -136,7 +294,7 @@ static bool look_up_list(struct merger *m, const struct type *type, struct str n
 		return false;
 	}
 	if (ret->type->kind != TYPE_LIST) {
-		fail(m, "expected slice or array type, but got: %s", go_kinds[ret->type->kind]);
+		merger_fail(m, "expected slice or array type, but got: %s", go_kinds[ret->type->kind]);
 		return false;
 	}
 	ret->type = ret->type->elem;
@@ -224,7 +382,7 @@ static struct json *unite_scalars(struct merger *m, const struct json *current, 
 	return order_arrange(result, patch, current, "", m->arena);
 }
 
-/* What is left of a list without the elements that have a key in `unwanted`. */
+/* The list without the elements that have a key in `unwanted`. */
 static struct json *subtract(struct merger *m, const struct json *list, const struct order *unwanted, const char *merge_key)
 {
 	struct json *result = json_array(m->arena);
@@ -267,7 +425,7 @@ static bool sort_element(struct merger *m, struct json *element, const char *mer
 		return true;
 	}
 	if (is_directive(directive, "merge")) {
-		return fail(m, "merging lists cannot yet be specified in the patch");
+		return merger_fail(m, "merging lists cannot yet be specified in the patch");
 	}
 	if (!is_directive(directive, "delete")) {
 		return fail_directive(m, directive, element);
@@ -300,8 +458,9 @@ static bool have_keys(struct merger *m, const struct json *list, const char *mer
 	return true;
 }
 
-/* Each element of the patch goes into the first one with its key, be it the server's or one before it in the patch; else it
- * is appended. `place` says where in the result an element of both lists, laid end to end, has come to be. */
+/* Merges each element of the patch into the first element with its key, be it the server's or an
+ * earlier one of the patch. Without such an element it is appended. `place` maps an element of both
+ * lists, laid end to end, to its place in the result. */
 static struct json *merge_elements(
 	struct merger *m, const struct json *current, const struct json *patch, const struct lookup *l)
 {
@@ -336,7 +495,7 @@ static struct json *merge_objects(
 	struct elements e;
 	struct order deleted;
 	if (!*l->merge_key) {
-		return fail(m, "cannot merge lists without merge key for %s", go_kinds[l->type->kind]);
+		return merger_fail(m, "cannot merge lists without merge key for %s", go_kinds[l->type->kind]);
 	}
 	if (!sort_elements(m, patch, l->merge_key, &e)) {
 		return NULL;
@@ -349,12 +508,12 @@ static struct json *merge_objects(
 	return merged ? order_arrange(merged, changes, server, l->merge_key, m->arena) : NULL;
 }
 
-/* Whether all elements of both lists are of one kind that can be merged. */
+/* Returns whether all elements of both lists are of one kind that can be merged. */
 static bool find_element_kind(struct merger *m, const struct json *a, const struct json *b, enum json_kind *ret)
 {
 	const struct json *first = a->n ? a->items[0] : b->n ? b->items[0] : NULL;
 	if (!first || json_is(first, JSON_NULL)) {
-		return fail(m, "no elements in any of the given slices");
+		return merger_fail(m, "no elements in any of the given slices");
 	}
 	if (json_is(first, JSON_ARRAY)) {
 		return fail_lists_of_lists(m);
@@ -362,8 +521,8 @@ static bool find_element_kind(struct merger *m, const struct json *a, const stru
 	for (uint32_t i = 0; i < a->n + b->n; i++) {
 		const struct json *item = i < a->n ? a->items[i] : b->items[i - a->n];
 		if (item->kind != first->kind) {
-			return fail(m, "list element types are not identical: [" STR_FMT " " STR_FMT "]", STR_ARG(show(m, a)),
-				STR_ARG(show(m, b)));
+			return merger_fail(m, "list element types are not identical: [" STR_FMT " " STR_FMT "]",
+				STR_ARG(merger_show(m, a)), STR_ARG(merger_show(m, b)));
 		}
 	}
 	*ret = first->kind;
@@ -466,8 +625,9 @@ static bool check_order(struct merger *m, const struct json *patch, const struct
 		i++;
 	}
 	if (i < patch->n) {
-		return fail(m, "The order in patch list:\n" STR_FMT "\n doesn't match " ORDER_PREFIX " list:\n" STR_FMT "\n",
-			STR_ARG(show(m, patch)), STR_ARG(show(m, wanted)));
+		return merger_fail(m,
+			"The order in patch list:\n" STR_FMT "\n doesn't match " ORDER_PREFIX " list:\n" STR_FMT "\n",
+			STR_ARG(merger_show(m, patch)), STR_ARG(merger_show(m, wanted)));
 	}
 	return true;
 }
@@ -492,7 +652,7 @@ static bool apply_order(struct merger *m, struct json *result, struct json *todo
 	struct json *patch = given ? *given : NULL, *current = open_get(result, name), *merged;
 	struct json *none = json_array(m->arena);
 	if ((patch && !json_is(patch, JSON_ARRAY)) || (current && !json_is(current, JSON_ARRAY))) {
-		return fail(m, "expected a list, but received something else: " STR_FMT, STR_ARG(name));
+		return merger_fail(m, "expected a list, but received something else: " STR_FMT, STR_ARG(name));
 	}
 	if (!look_up_list(m, type, name, &l) || !check_order(m, patch ? patch : none, wanted, l.merge_key) ||
 		!merge_ordered(m, current, patch, &l, &merged)) {
@@ -506,8 +666,8 @@ static bool apply_order(struct merger *m, struct json *result, struct json *todo
 	}
 	merged = order_arrange(merged, wanted, current ? current : none, l.merge_key, m->arena);
 	if (!merged) {
-		return fail(m, "an element of " STR_FMT " or its order does not contain declared merge key: %s", STR_ARG(name),
-			l.merge_key);
+		return merger_fail(m, "an element of " STR_FMT " or its order does not contain declared merge key: %s",
+			STR_ARG(name), l.merge_key);
 	}
 	if (given) {
 		*given = NULL;
@@ -527,7 +687,7 @@ static bool apply_orders(struct merger *m, struct json *result, struct json *tod
 		const struct json *wanted = member->value;
 		member->value = NULL;
 		if (!json_is(wanted, JSON_ARRAY)) {
-			return fail(m, "expected a list, but received something else: " STR_FMT, STR_ARG(member->name));
+			return merger_fail(m, "expected a list, but received something else: " STR_FMT, STR_ARG(member->name));
 		}
 		if (!cut_prefix(member->name, ORDER_PREFIX, &name)) {
 			return fail_format(m, "setElementOrder list");
@@ -539,7 +699,7 @@ static bool apply_orders(struct merger *m, struct json *result, struct json *tod
 	return true;
 }
 
-/* What the type does not describe upstream keeps as a Go map, which has no order. */
+/* Upstream keeps a field that the type does not describe as a Go map, which has no order. */
 static struct json *merge_field_object(
 	struct merger *m, const struct json *current, const struct json *patch, const struct type *type, struct str name)
 {

@@ -78,11 +78,12 @@ static const struct json *set_text(const struct json *object, const char *name, 
 	return out;
 }
 
-const struct json *unstructured_settle(const struct json *in, const struct kind *kind, const struct door *door, struct arena *a)
+const struct json *unstructured_settle(
+	const struct json *in, const struct kind *kind, const struct version *version, struct arena *a)
 {
-	const struct json *out = settle(in, door_type(kind, door), a);
+	const struct json *out = settle(in, version_type(kind, version), a);
 	out = set_text(out, "kind", str_of(kind->kind), a);
-	return set_text(out, "apiVersion", door_api_version(door, a), a);
+	return set_text(out, "apiVersion", version_api_version(version, a), a);
 }
 
 /* ---- values of wrong types (k8s.io/apimachinery/pkg/runtime/converter.go) ---- */
@@ -112,9 +113,9 @@ static const char *go_kind(const struct json *j)
 }
 
 /* Returns true, as all do that have found something. */
-static bool refuse(struct check *c, const char *format, ...) _printf_(2, 3);
+static bool check_refuse(struct check *c, const char *format, ...) _printf_(2, 3);
 
-static bool refuse(struct check *c, const char *format, ...)
+static bool check_refuse(struct check *c, const char *format, ...)
 {
 	va_list ap;
 	va_start(ap, format);
@@ -128,7 +129,7 @@ static bool refuses(struct check *c, const struct json *in, const struct type *t
 static bool refuses_members(struct check *c, const struct json *in, const struct type *t)
 {
 	if (in->kind != JSON_OBJECT) {
-		return refuse(c, "cannot restore struct from: %s", go_kind(in));
+		return check_refuse(c, "cannot restore struct from: %s", go_kind(in));
 	}
 	for (const struct field *f = t->fields; f && f->name; f++) {
 		const struct json *value = json_gets(in, f->name);
@@ -142,7 +143,7 @@ static bool refuses_members(struct check *c, const struct json *in, const struct
 static bool refuses_values(struct check *c, const struct json *in, const struct type *t)
 {
 	if (in->kind != JSON_OBJECT) {
-		return refuse(c, "cannot restore map from %s", go_kind(in));
+		return check_refuse(c, "cannot restore map from %s", go_kind(in));
 	}
 	for (uint32_t i = 0; i < in->n; i++) {
 		if (refuses(c, in->members[i].value, t->elem)) {
@@ -155,7 +156,7 @@ static bool refuses_values(struct check *c, const struct json *in, const struct 
 static bool refuses_items(struct check *c, const struct json *in, const struct type *t)
 {
 	if (in->kind != JSON_ARRAY) {
-		return refuse(c, "cannot restore slice from %s", go_kind(in));
+		return check_refuse(c, "cannot restore slice from %s", go_kind(in));
 	}
 	for (uint32_t i = 0; i < in->n; i++) {
 		if (refuses(c, in->items[i], t->elem)) {
@@ -170,7 +171,7 @@ static bool refuses_json(struct check *c, const struct json *in, const struct ty
 {
 	struct json *out;
 	struct str reason;
-	return schema_decode(&out, t, in, c->arena, NULL, &reason) && refuse(c, "%s" STR_FMT, prefix, STR_ARG(reason));
+	return schema_decode(&out, t, in, c->arena, NULL, &reason) && check_refuse(c, "%s" STR_FMT, prefix, STR_ARG(reason));
 }
 
 /* Go converts integers to texts, so its converter sees that coming; what cannot be converted at all it does not know. */
@@ -184,9 +185,9 @@ static bool refuses_scalar(
 	}
 	bool is_number = in->kind == JSON_NUMBER;
 	if (is_number && (is_integer || (wanted == JSON_STRING && json_to_int64(in, &n)))) {
-		return refuse(c, "cannot convert %s to %s", go_kind(in), t->go_type ? t->go_type : go_name);
+		return check_refuse(c, "cannot convert %s to %s", go_kind(in), t->go_type ? t->go_type : go_name);
 	}
-	return refuse(c, "unrecognized type: %s", go_name);
+	return check_refuse(c, "unrecognized type: %s", go_name);
 }
 
 static bool refuses(struct check *c, const struct json *in, const struct type *t)
@@ -211,7 +212,7 @@ static bool refuses(struct check *c, const struct json *in, const struct type *t
 		return refuses_scalar(c, in, t, JSON_NUMBER, "int64");
 	case TYPE_BYTES:
 		return in->kind == JSON_STRING ? refuses_json(c, in, t, "error decoding from json: ")
-					       : refuse(c, "cannot restore slice from %s", go_kind(in));
+					       : check_refuse(c, "cannot restore slice from %s", go_kind(in));
 	case TYPE_TIME:
 	case TYPE_MICRO_TIME:
 	case TYPE_INT_OR_STRING:
@@ -225,10 +226,10 @@ static bool refuses(struct check *c, const struct json *in, const struct type *t
 }
 
 bool unstructured_refuses(
-	const struct json *in, const struct kind *kind, const struct door *door, struct arena *a, struct str *ret_reason)
+	const struct json *in, const struct kind *kind, const struct version *version, struct arena *a, struct str *ret_reason)
 {
 	struct check c = {.arena = a};
-	if (!refuses(&c, in, door_type(kind, door))) {
+	if (!refuses(&c, in, version_type(kind, version))) {
 		return false;
 	}
 	*ret_reason = c.reason;

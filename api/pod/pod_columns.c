@@ -142,7 +142,8 @@ static void summarize_containers(struct summary *s)
 	bool has_running = false;
 	struct str error = {0};
 	const struct json *statuses = items_of(s->status, "containerStatuses", &n);
-	/* From the last to the first, as upstream: the first container's reason wins. */
+	/* Goes from the last container to the first, as upstream: the first container's reason
+	 * wins. */
 	for (uint32_t i = n; i-- > 0;) {
 		const struct json *c = statuses->items[i], *terminated = state_of(c, "terminated");
 		struct str waiting = member_text(state_of(c, "waiting"), "reason");
@@ -200,7 +201,7 @@ static void summarize(struct summary *s, const struct object *o, struct arena *a
 	summarize_deletion(s, &o->meta);
 }
 
-/* Of short texts such as "Init:ExitCode:1": no malloc in nearly all cases. */
+/* Holds short texts such as "Init:ExitCode:1": no malloc in nearly all cases. */
 enum { SCRATCH = 2048, SCRATCH_CEILING = 1 << 20 };
 
 static void write_ready(const struct object *o, int64_t now_s, struct buf *out)
@@ -316,5 +317,19 @@ void pod_template_write(const struct json *template, const char *name, struct bu
 		buf_add_str(&text, member_text(container, name));
 	}
 	json_encode_string(out, buf_str(&text));
+	buf_done(&text);
+}
+
+void labels_write(const struct json *labels, struct buf *out)
+{
+	struct buf text;
+	buf_init(&text, TEXT_MAX);
+	for (uint32_t i = 0; labels && i < labels->n; i++) {
+		buf_adds(&text, i ? "," : "");
+		buf_add_str(&text, labels->members[i].name);
+		buf_addc(&text, '=');
+		buf_add_str(&text, json_text(labels->members[i].value));
+	}
+	json_encode_string(out, text.n ? buf_str(&text) : STR("<none>"));
 	buf_done(&text);
 }

@@ -1,12 +1,17 @@
-/* What decoding fills in where a pod says nothing, beyond the defaults in its schema (k8s.io/kubernetes/pkg/apis/core/v1/defaults.go). */
+/* The defaults of pods beyond those in their schema
+ * (k8s.io/kubernetes/pkg/apis/core/v1/defaults.go). Decoding fills them in. */
 #ifndef API_POD_POD_DEFAULTS_H
 #define API_POD_POD_DEFAULTS_H
 
-#include "api/pod/pod_schema.h"
+#include "api/upstream/upstream.h"
+#include "base/str.h"
 
-/* Of a decoded PodSpec that nobody else holds yet: lists in it are changed in place. */
+/* Completes a decoded PodSpec that nobody else holds yet: lists in it are changed in place. */
 struct json *pod_spec_defaults(struct json *spec, struct arena *a);
-/* Of a decoded PodTemplateSpec likewise; one without a spec stays as it is. */
+/* Likewise for a decoded PodTemplateSpec; one without a spec stays as it is. */
 struct json *pod_template_defaults(const struct json *template, struct arena *a);
+
+/* Would an image of this name be the latest one: its tag is "latest", or it has neither tag nor digest? False also where it is no name. */
+bool image_is_latest(struct str image);
 
 #endif

@@ -1,12 +1,15 @@
-/* registry/core/pod/strategy.go and the admission plugins that no cluster is without
- * (DefaultTolerationSeconds, Priority). Clients and `kubectl diff` expect what these fill in,
- * although nothing here runs pods. */
+/* The server's decisions about pods, and the subresource binding: registry/core/pod/strategy.go,
+ * and the admission plugins that no cluster is without (DefaultTolerationSeconds, Priority).
+ * Clients and `kubectl diff` expect the fields that these fill in. */
 #include "api/pod/pod_rules.h"
 
 #include "api/model/members.h"
 #include "api/model/quantity.h"
+#include "api/model/schema.h"
 #include "api/pod/pod_defaults.h"
-#include "api/pod/pod_schema_parts.h"
+#include "api/rules/where.h"
+#include "api/upstream/upstream.h"
+#include "base/clock.h"
 
 static struct json *spec_of(const struct object *o)
 {
@@ -28,7 +31,8 @@ static void set_status(struct object *o, struct json *status, struct arena *a)
 	json_set(a, o->fields, STR("status"), status);
 }
 
-/* What is limited and not requested is requested as far as it is limited. Both maps are sorted by their keys, and so is what comes out. */
+/* Adds a request for each amount that is limited but not requested. Both maps are sorted by their
+ * keys, and so is the result. */
 static struct json *join_amounts(const struct json *requests, const struct json *limits, struct arena *a)
 {
 	struct json *out = json_object(a);
@@ -166,7 +170,8 @@ static struct str quality_of_service(const struct json *spec, struct arena *a)
 	return !s.has_any ? STR("BestEffort") : s.is_guaranteed ? STR("Guaranteed") : STR("Burstable");
 }
 
-/* What admission of kube-apiserver fills in: tolerations, priority. Nobody owns these. */
+/* Fields that admission of kube-apiserver fills in: tolerations, priority. No manager owns
+ * these. */
 
 static bool tolerates(const struct json *tolerations, struct str key)
 {
@@ -309,6 +314,18 @@ void pod_merge_status(struct object *stored, const struct object *sent, struct a
 	set_status(stored, status, a);
 }
 
+void pod_merge_ephemeral(struct object *stored, const struct object *sent, struct arena *a)
+{
+	struct json *containers = json_gets(spec_of(sent), "ephemeralContainers");
+	const struct meta before = stored->meta;
+	stored->meta = sent->meta;
+	stored->meta.labels = before.labels;
+	stored->meta.annotations = before.annotations;
+	stored->meta.finalizers = before.finalizers;
+	stored->meta.owner_references = before.owner_references;
+	set_spec(stored, schema_with(&type_pod_spec, spec_of(stored), "ephemeralContainers", containers, a), a);
+}
+
 int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_s)
 {
 	const struct json *spec = spec_of(o);
@@ -325,3 +342,117 @@ int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_
 	}
 	return period_s < 0 ? 1 : period_s;
 }
+
+/* Binding of k8s.io/api/core/v1, and what registry/core/pod does with one. Nothing of it is stored: the pod
+ * gets its node, what the binding has of annotations and labels, and the condition PodScheduled. Its rules
+ * are not asked, nor do its fields get an owner: upstream writes it past both. */
+
+static struct str node_of(const struct object *binding)
+{
+	return member_text(json_gets(binding->fields, "target"), "name");
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	static const char *const kinds[] = {"Node", "<empty>", NULL};
+	const struct where *at = WHERE(NULL, "target");
+	struct str kind = member_text(json_gets(o->fields, "target"), "kind");
+	if (kind.n && !str_is(kind, "Node")) {
+		refuse_unsupported(errors, WHERE(at, "kind"), kind, kinds);
+	}
+	check_present(errors, WHERE(at, "name"), node_of(o));
+}
+
+static struct str refuse(const struct object *o, struct arena *a)
+{
+	const struct json *spec = json_gets(o->fields, "spec");
+	struct str name = o->meta.name, node = member_text(spec, "nodeName");
+	if (meta_is_deleting(&o->meta)) {
+		return arena_printf(a, "pod " STR_FMT " is being deleted, cannot be assigned to a host", STR_ARG(name));
+	}
+	if (node.n) {
+		return arena_printf(
+			a, "pod " STR_FMT " is already assigned to node \"" STR_FMT "\"", STR_ARG(name), STR_ARG(node));
+	}
+	if (json_gets(spec, "schedulingGates")) {
+		return arena_printf(a, "pod " STR_FMT " has non-empty .spec.schedulingGates", STR_ARG(name));
+	}
+	return (struct str){0};
+}
+
+/* Keys are sorted; of two values the binding's counts. */
+static struct json *merged(const struct json *own, const struct json *sent, struct arena *a)
+{
+	uint32_t n_own = own ? own->n : 0, n_sent = sent ? sent->n : 0, i = 0, k = 0;
+	struct json *all = json_object(a);
+	while (i < n_own || k < n_sent) {
+		int order = i == n_own ? 1 : k == n_sent ? -1 : str_cmp(own->members[i].name, sent->members[k].name);
+		const struct json_member *m = order < 0 ? &own->members[i] : &sent->members[k];
+		json_add(a, all, m->name, m->value);
+		i += order <= 0;
+		k += order >= 0;
+	}
+	return all->n ? all : NULL;
+}
+
+static struct json *scheduled(struct str since, struct arena *a)
+{
+	struct json *condition = json_object(a);
+	json_add(a, condition, STR("type"), json_string(a, STR("PodScheduled")));
+	json_add(a, condition, STR("status"), json_string(a, STR("True")));
+	json_add(a, condition, STR("lastProbeTime"), json_null(a));
+	json_add(a, condition, STR("lastTransitionTime"), json_string(a, since));
+	return condition;
+}
+
+static struct json *with_condition(const struct json *conditions, struct arena *a)
+{
+	struct json *all = conditions ? json_copy(a, conditions) : json_array(a), *c;
+	char now[TIME_RFC3339_SIZE];
+	time_format_rfc3339(now, clock_wall_s());
+	struct str since = arena_dup(a, str_of(now));
+	for (uint32_t i = 0; (c = list_item(all, i)); i++) {
+		if (str_is(member_text(c, "type"), "PodScheduled")) {
+			bool is_kept = str_is(member_text(c, "status"), "True");
+			all->items[i] = scheduled(is_kept ? member_text(c, "lastTransitionTime") : since, a);
+			return all;
+		}
+	}
+	json_append(a, all, scheduled(since, a));
+	return all;
+}
+
+static void take(struct object *o, const struct object *sent, struct arena *a)
+{
+	const struct json *spec = json_gets(o->fields, "spec"), *status = json_gets(o->fields, "status");
+	struct json *conditions = with_condition(json_gets(status, "conditions"), a);
+	status = schema_with(&type_pod_status, status, "conditions", conditions, a);
+	json_set(a, o->fields, STR("spec"), schema_with(&type_pod_spec, spec, "nodeName", json_string(a, node_of(sent)), a));
+	json_set(a, o->fields, STR("status"), schema_with(&type_pod_status, status, "nominatedNodeName", NULL, a));
+	o->meta.annotations = merged(o->meta.annotations, sent->meta.annotations, a);
+	o->meta.labels = merged(o->meta.labels, sent->meta.labels, a);
+}
+
+static const struct version versions[] = {
+	{.group = "", .name = "v1", .definition = "io.k8s.api.core.v1.Binding", .standalone_only = true},
+};
+
+static const struct kind binding = {
+	.kind = "Binding",
+	.list_kind = "BindingList",
+	.resource = "bindings",
+	.singular = "binding",
+	.is_namespaced = true,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
+	.type = &type_binding,
+	.doc = "Gives a pod a node.",
+	.validate = validate,
+};
+
+const struct view binding_view = {
+	.kind = &binding,
+	.take = take,
+	.refuse = refuse,
+};

@@ -107,6 +107,7 @@ static void check_spec(const struct pod_check *c, const struct where *at)
 	check_volumes(c, WHERE(at, "volumes"));
 	check_containers(c, WHERE(at, "containers"));
 	check_init_containers(c, WHERE(at, "initContainers"));
+	check_ephemeral_containers(c, WHERE(at, "ephemeralContainers"));
 	if (member_is_true(c->spec, "hostNetwork")) {
 		check_host_network(c, WHERE(at, "containers"));
 	}
@@ -155,7 +156,7 @@ static bool has_outer_blanks(struct str s)
 	return str_trim(s).n != s.n;
 }
 
-/* Of pods only, so as not to break templates from before. */
+/* Checked in pods only: templates stored before this rule must stay valid. */
 static void check_images(const struct pod_check *c, const struct where *at, const char *list)
 {
 	const struct json *containers = json_gets(c->spec, list), *container;
@@ -224,7 +225,7 @@ static bool check_container_updates(const struct pod_check *c, const struct json
 	return true;
 }
 
-/* It may be set, and it may become less. */
+/* The deadline may be set, and may become less. */
 static void check_deadline(const struct pod_check *c, const struct json *old, const struct where *at)
 {
 	const struct json *now = json_gets(c->spec, "activeDeadlineSeconds"), *before = json_gets(old, "activeDeadlineSeconds");
@@ -235,7 +236,7 @@ static void check_deadline(const struct pod_check *c, const struct json *old, co
 	}
 }
 
-/* All of it but for how long. */
+/* The text of a toleration, except for how long it holds. */
 static struct str toleration_text(const struct json *t, struct arena *a)
 {
 	return arena_printf(a, STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(member_text(t, "key")),
@@ -293,7 +294,7 @@ static bool are_same_containers(const struct json *now, const struct json *old, 
 	return true;
 }
 
-/* Who is to schedule a gated pod may still be told where. */
+/* A gated pod's scheduling constraints may still be narrowed. */
 static bool may_change(struct str name, const struct json *old)
 {
 	static const char *const always[] = {"activeDeadlineSeconds", "schedulingGates", "tolerations"};
@@ -357,6 +358,35 @@ void pod_validate_update(const struct object *o, const struct object *old, struc
 		json_equal(json_gets(c.spec, "hostUsers"), json_gets(before, "hostUsers"));
 	check_update(&c, before, WHERE(NULL, "spec"));
 	check_end(&c);
+}
+
+/* Existing ephemeral containers stay as they are; new ones may be added. */
+void pod_validate_ephemeral(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct json *before = json_gets(json_gets(old->fields, "spec"), "ephemeralContainers"), *container, *now;
+	const struct where *at = WHERE(NULL, "spec");
+	struct pod_check c;
+	struct map present;
+	if (json_gets(old->meta.annotations, "kubernetes.io/config.mirror")) {
+		/* So Go writes the path of field.NewPath(""), which upstream gives. */
+		field_forbidden(errors, STR("[]"), "static pods do not support ephemeral containers");
+		return;
+	}
+	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
+	check_pod(&c, at);
+	check_end(&c);
+	list_index(&present, json_gets(c.spec, "ephemeralContainers"), "name");
+	for (uint32_t i = 0; (container = list_item(before, i)); i++) {
+		struct str name = member_text(container, "name");
+		now = map_get(&present, name);
+		if (!now || !json_equal(now, container)) {
+			struct str why =
+				arena_printf(errors->arena, "existing ephemeral containers \"" STR_FMT "\" may not be %s\n",
+					STR_ARG(name), now ? "changed" : "removed");
+			refuse_forbidden(errors, WHERE(at, "ephemeralContainers"), why.p);
+		}
+	}
+	map_done(&present);
 }
 
 static void check_conditions(const struct json *status, const struct where *at, struct field_errors *errors)

@@ -20,13 +20,14 @@ void check_nfs(const struct pod_check *c, const struct where *at, const struct j
 void check_volumes(const struct pod_check *c, const struct where *at);
 void check_containers(const struct pod_check *c, const struct where *at);
 void check_init_containers(const struct pod_check *c, const struct where *at);
-/* A probe's or a hook's: what is done. */
+void check_ephemeral_containers(const struct pod_check *c, const struct where *at);
+/* Checks the action of a probe or a hook. */
 void check_handler(const struct pod_check *c, const struct where *at, const struct json *handler);
 void check_probes(const struct pod_check *c, const struct where *at, const struct json *container);
 void check_resources(const struct pod_check *c, const struct where *at, const struct json *resources);
 void check_field_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume);
 void check_resource_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume);
-/* Of nodes: all terms, with the values of labels. */
+/* Checks a selector of nodes: all terms, with the values of labels. */
 void check_node_selector(const struct pod_check *c, const struct where *at, const struct json *selector);
 void check_affinity(const struct pod_check *c, const struct where *at);
 void check_tolerations(const struct pod_check *c, const struct where *at);

@@ -1,7 +1,10 @@
-/* The paths between two states, and their managers. Both states are taken in their canonical
- * form: what is no difference for a digest is none here. */
+/* Finds the difference between two states and its authors. Also the form of a change in a History
+ * and in a Snapshot.
+ *
+ * Both states are taken in their canonical form: if two values have one digest, they do not differ
+ * here.
+ */
 #include "api/record/changes.h"
-
 #include "api/model/digest.h"
 #include "api/model/gotext.h"
 #include "api/model/members.h"
@@ -31,7 +34,7 @@ static const struct json *canonical(const struct json *state, struct arena *a)
 	return r ? json_null(a) : j; /* an arena that is full: its owner asks it */
 }
 
-/* Of the pointer, as many whole segments as fit. */
+/* Cuts the pointer to as many whole segments as fit. */
 static struct str shown_pointer(struct str pointer)
 {
 	if (pointer.n <= CHANGED_PATH_MAX) {
@@ -44,7 +47,7 @@ static struct str shown_pointer(struct str pointer)
 	return (struct str){pointer.p, pointer.n ? pointer.n - 1 : 0};
 }
 
-static void note(struct comparison *c)
+static void comparison_note(struct comparison *c)
 {
 	struct changed_paths *paths = c->paths;
 	struct str path = shown_pointer(buf_str(&c->pointer));
@@ -71,7 +74,7 @@ static void compare_child(
 	if (before && after) {
 		compare(c, before, after, level + 1);
 	} else {
-		note(c);
+		comparison_note(c);
 	}
 	buf_truncate(&c->pointer, length);
 }
@@ -116,7 +119,7 @@ static void compare(struct comparison *c, const struct json *before, const struc
 	} else if (goes_on && before->kind == JSON_ARRAY) {
 		compare_items(c, before, after, level);
 	} else if (!json_equal(before, after)) {
-		note(c);
+		comparison_note(c);
 	}
 }
 
@@ -133,8 +136,8 @@ void changed_paths(struct changed_paths *ret, const struct json *before, const s
 
 /* ---- who ---- */
 
-/* Looking for an item by its keys reads all that an entry has of the list: so many, and then no more is
- * known. */
+/* Looking for an item by its keys reads all that an entry has of the list: so many, and then no
+ * more is known. */
 enum { KEYS_READ_MAX = 100000 };
 
 struct ownership {
@@ -153,7 +156,7 @@ static bool has_keys(const struct json *item, const struct json *keys)
 	return is_same;
 }
 
-/* Is it the item that "k:{...}" or "v:..." names? */
+/* Returns whether "k:{...}" or "v:..." names the item. */
 static bool is_item_of(struct ownership *o, struct str element, const struct json *item)
 {
 	struct json *named;
@@ -181,8 +184,8 @@ static const struct json *item_fields(
 	return found;
 }
 
-/* Does an entry with these fieldsV1 own what the path leads to, or a part of it, or the whole of which it
- * is a part? */
+/* Returns whether an entry with these fieldsV1 owns the value at the path, a part of it, or a whole
+ * around it. */
 static bool owns(struct ownership *o, const struct json *fields, struct str path)
 {
 	const struct json *value = o->state;
@@ -267,4 +270,168 @@ struct str change_cause(const struct json *object)
 		}
 	}
 	return cause;
+}
+
+/* ---- the form of a change ----
+ *
+ * A Snapshot with a change holds the entry for a History, and the rest of the History's status. The
+ * user who changed the object is not in it: the server knows the user or nobody does.
+ */
+
+#define CHANGE_TYPE_TEXT "Created, Changed or Deleted."
+#define CHANGE_FIELDS                                                                                                         \
+	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                 \
+		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},             \
+		{"managers", &type_string_list, 0, "The field managers that own the changed fields: at most 8.", NULL, NULL}, \
+		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.",    \
+			NULL, NULL},                                                                                          \
+		{"paths", &type_string_list, 0, "JSON pointers to the changed values: at most 32.", NULL, NULL},              \
+		{"morePaths", &type_int64, 0, "The number of changed values beyond these paths.", NULL, NULL},                \
+	{                                                                                                                     \
+		"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL         \
+	}
+
+static const struct type type_change = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryChange",
+	.go_type = "v1.HistoryChange",
+	.doc = "A change of the object.",
+	.fields =
+		(const struct field[]){
+			CHANGE_FIELDS,
+			{"revision", &type_string, 0, "The name of the revision that holds the state after the change.", NULL,
+				NULL},
+			{"number", &type_int64, 0, "The number that this revision had then.", NULL, NULL},
+			{"user", &type_string, 0, "The user who made the change. Absent: nobody knows for certain.", NULL,
+				NULL},
+			{0},
+		},
+};
+
+const struct type list_changes = {.kind = TYPE_LIST, .elem = &type_change};
+
+const struct type type_change_request = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotChange",
+	.go_type = "v1.SnapshotChange",
+	.doc = "The change that led to the state, which is added to the History.",
+	.fields =
+		(const struct field[]){
+			CHANGE_FIELDS,
+			{"uid", &type_string, 0, "The uid of the object. Required, unless the object was deleted.", NULL, NULL},
+			{"apiVersion", &type_string, 0,
+				"The API version in which the object was read. Required, unless the object was deleted.", NULL,
+				NULL},
+			{"ignore", &type_string_list, 0,
+				"JSON pointers to the values that were left out of the state: at most 64.", NULL, NULL},
+			{"historyResourceVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The resourceVersion of the History that the client has read. If the History has another one "
+				"now, the answer is 409 Conflict.",
+				NULL, NULL},
+			{"writeDigest", &type_string, 0,
+				"The digest of the whole object. The server finds the user of the change by it.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- rules ---- */
+
+static void check_length(struct field_errors *e, const struct where *at, struct str text, size_t max, const char *message)
+{
+	if (text.n > max) {
+		refuse_text(e, at, text, message);
+	}
+}
+
+static void check_text_length(struct field_errors *e, const struct where *at, struct str text)
+{
+	check_length(e, at, text, CHANGE_CAUSE_MAX, "must be no more than 1024 bytes");
+}
+
+struct list_limits {
+	uint32_t items;
+	size_t bytes;
+	const char *too_many, *too_long;
+};
+
+static void check_list(
+	struct field_errors *e, const struct where *at, const struct json *list, const struct list_limits *limits)
+{
+	const struct json *one;
+
+	if (list && list->n > limits->items) {
+		refuse_forbidden(e, at, limits->too_many);
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(list, i)); i++) {
+		check_length(e, WHERE_ITEM(at, i), json_text(one), limits->bytes, limits->too_long);
+	}
+}
+
+void check_pointers(struct field_errors *e, const struct where *at, const struct json *pointers)
+{
+	const struct json *one;
+	const char *problem;
+
+	if (pointers && pointers->n > POINTER_PATTERNS_MAX) {
+		refuse_forbidden(e, at, "must have at most 64 items");
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(pointers, i)); i++) {
+		if ((problem = pointer_pattern_problem(json_text(one)))) {
+			refuse_text(e, WHERE_ITEM(at, i), json_text(one), problem);
+		}
+	}
+}
+
+static void check_lists(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const struct {
+		const char *name;
+		struct list_limits limits;
+	} lists[] = {
+		{"managers",
+			{CHANGE_AUTHORS_MAX, CHANGE_AUTHOR_MAX, "must have at most 8 items", "must be no more than 128 bytes"}},
+		{"paths",
+			{CHANGED_PATHS_MAX, CHANGED_PATH_MAX, "must have at most 32 items", "must be no more than 256 bytes"}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		check_list(e, WHERE_NAMED(at, lists[i].name), json_gets(change, lists[i].name), &lists[i].limits);
+	}
+}
+
+static void check_version(struct field_errors *e, const struct where *at, struct str version)
+{
+	uint64_t number;
+
+	check_present(e, at, version);
+	if (version.n > 0 && !str_to_uint64(version, &number)) {
+		refuse_text(e, at, version, "must be an unsigned integer");
+	}
+}
+
+bool change_is_deletion(const struct json *change)
+{
+	return str_is(member_text(change, "type"), "Deleted");
+}
+
+void check_change(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const char *const types[] = {"Created", "Changed", "Deleted", NULL};
+	static const char *const texts[] = {"cause", "resourceVersion", "uid", "apiVersion", "writeDigest"};
+
+	check_choice(e, WHERE(at, "type"), member_text(change, "type"), types, true);
+	check_present(e, WHERE(at, "time"), member_text(change, "time"));
+	check_lists(e, at, change);
+	check_pointers(e, WHERE(at, "ignore"), json_gets(change, "ignore"));
+	check_not_negative(e, WHERE(at, "morePaths"), json_gets(change, "morePaths"));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		check_text_length(e, WHERE_NAMED(at, texts[i]), member_text(change, texts[i]));
+	}
+	if (!change_is_deletion(change)) {
+		check_present(e, WHERE(at, "uid"), member_text(change, "uid"));
+		check_present(e, WHERE(at, "apiVersion"), member_text(change, "apiVersion"));
+	}
+	check_version(e, WHERE(at, "historyResourceVersion"), member_text(change, "historyResourceVersion"));
 }

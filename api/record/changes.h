@@ -1,7 +1,9 @@
-/* What changed between two states of an object, and who changed it. */
+/* The difference between two states of an object, and its authors. */
 #ifndef API_RECORD_CHANGES_H
 #define API_RECORD_CHANGES_H
 
+#include "api/model/schema.h"
+#include "api/rules/where.h"
 #include "base/json.h"
 
 /* A History lists the first paths of a change, and counts the others. More are looked at to find who made
@@ -36,12 +38,26 @@ struct change_authors {
 	bool is_known;   /* they own what was changed; else they wrote last, and nobody owns it */
 };
 
-/* Those in metadata.managedFields who own one of the paths in the new state, and of them those with the newest
- * time. Where none does, as when a field went: all with the newest time, but those of status. */
+/* Finds the managers in metadata.managedFields that own one of the paths in the new state, and
+ * keeps those with the newest time. If no manager owns one, as when a field went: all with the
+ * newest time, except those of status. */
 void change_authors(struct change_authors *ret, const struct json *managed_fields, const struct json *state,
 	const struct changed_paths *paths, struct arena *a);
 
 /* The annotation kubernetes.io/change-cause, cut; empty where there is none. */
 struct str change_cause(const struct json *object);
+
+/* A change of a recorded object: status.changes of a History has the one form, spec.change of a
+ * Snapshot the other, which says more. */
+extern const struct type list_changes, type_change_request;
+
+/* A type_change_request, in normal form. */
+void check_change(struct field_errors *e, const struct where *at, const struct json *change);
+
+/* Checks the pointers to parts that a Recorder leaves out or hides, or that a change says were left
+ * out (api/record/pointer.h). */
+void check_pointers(struct field_errors *e, const struct where *at, const struct json *pointers);
+
+bool change_is_deletion(const struct json *change);
 
 #endif

@@ -26,8 +26,8 @@ struct pointer_patterns {
 bool pointer_patterns_read(struct pointer_patterns *ret, const struct json *list, struct arena *a);
 /* At the root: all of them. */
 uint64_t pointer_patterns_all(const struct pointer_patterns *p);
-/* Those of `alive` that match `segment` behind `depth` others and lead on from there. *ret_ends:
- * does one of them end with it? */
+/* Returns the patterns of `alive` that match `segment` behind `depth` others and continue after it.
+ * *ret_ends says whether one of them ends with it. */
 uint64_t pointer_patterns_step(
 	const struct pointer_patterns *p, uint64_t alive, size_t depth, struct str segment, bool *ret_ends);
 
@@ -39,7 +39,7 @@ bool pointer_shift(struct str *pointer, struct str *ret_segment, struct arena *a
 /* The place of an item in an array, as a segment. */
 enum { POINTER_INDEX_SIZE = 12 };
 struct str pointer_index(char out[POINTER_INDEX_SIZE], uint32_t i);
-/* What is behind a segment: a member, or an item of an array. NULL: nothing. */
+/* The value behind a segment: a member, or an item of an array. NULL: none. */
 struct json *pointer_step(const struct json *value, struct str segment);
 
 #endif

@@ -1,17 +1,115 @@
-/* Makes the state of an object, as a Recorder's rules have it. One walk leaves out and hides, so
- * that pointers mean places of the object as it was, and what is hidden is never seen by a rule
- * that comes later. */
+/* The state of an object, as a Recorder's rules have it; the name of its History; resources that
+ * are never recorded.
+ *
+ * One walk leaves out and hides, so that pointers mean places of the object as it was, and no
+ * later rule sees a value that is hidden. */
 #include "api/record/state.h"
-
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "api/record/names.h"
 #include "base/base64.h"
 #include "base/keyed_hash.h"
 
 #include <assert.h>
 
-/* An object's text is at most so long, and escapes make six characters of one. */
+/* ---- the name of a history (docs/explanation/history.md) ----
+ *
+ * It has as much of the subject's name as a DNS subdomain may hold, and a digest that distinguishes subjects. It must stay as it is for
+ * ever: another name would begin another history. */
+
+enum { LABEL_VALUE_MAX = 63 };
+
+static char lowered(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_alphanumeric(char c)
+{
+	return (lowered(c) >= 'a' && lowered(c) <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* Appends what may stand in a DNS subdomain. A dot stays where it is between letters and digits: each part
+ * between dots begins and ends with one of those. */
+static void add_subdomain(struct buf *b, struct str text, size_t room)
+{
+	size_t from = 0;
+	while (from < text.n && !is_alphanumeric(text.p[from])) {
+		from++;
+	}
+	for (size_t i = from; i < text.n && i < from + room; i++) {
+		char c = text.p[i];
+		bool is_dot = c == '.' && is_alphanumeric(text.p[i - 1]) && i + 1 < text.n && is_alphanumeric(text.p[i + 1]) &&
+			i + 1 < from + room;
+		buf_addc(b, is_alphanumeric(c) ? lowered(c) : is_dot ? '.' : '-');
+	}
+}
+
+static struct str subject_digest(const struct history_subject *subject, struct arena *a)
+{
+	char *digest = arena_text(a, DIGEST_SIZE);
+	struct json *parts = json_array(a);
+
+	json_append(a, parts, json_string(a, subject->group));
+	json_append(a, parts, json_string(a, subject->kind));
+	json_append(a, parts, json_string(a, subject->namespace));
+	json_append(a, parts, json_string(a, subject->name));
+	digest_of(digest, parts, a);
+	return (struct str){digest, HISTORY_DIGEST_LENGTH};
+}
+
+struct str history_name(const struct history_subject *subject, struct arena *a)
+{
+	struct str digest = subject_digest(subject, a);
+	_cleanup_(buf_done) struct buf b;
+	buf_init(&b, HISTORY_NAME_MAX);
+
+	add_subdomain(&b, subject->kind, LABEL_VALUE_MAX);
+	size_t kind_end = b.n;
+	buf_addc(&b, '.');
+	add_subdomain(&b, subject->name, HISTORY_NAME_MAX - b.n - 1 - digest.n);
+	if (b.n == kind_end + 1) {
+		buf_truncate(&b, kind_end); /* no part of a name is empty */
+	}
+	buf_addc(&b, '-');
+	buf_add_str(&b, digest);
+	return arena_dup(a, buf_str(&b));
+}
+
+bool history_name_fits_label(struct str name)
+{
+	return name.n <= LABEL_VALUE_MAX;
+}
+
+/* ---- resources that are never recorded ----
+ *
+ * Each change of a recorded object makes or changes objects of annals.dev. If these were
+ * recorded, too, it would never end. Standalone, the same revisions are seen as those of apps.
+ * Events and leases change all the time. */
+
+static const struct {
+	const char *group, *resource; /* NULL: all of them */
+	const char *why;
+} left_out[] = {
+	{"annals.dev", NULL, "annals does not record its own objects"},
+	{"apps", "controllerrevisions", "revisions are not recorded: they are recorded states themselves"},
+	{"", "events", "events are not recorded"},
+	{"events.k8s.io", "events", "events are not recorded"},
+	{"coordination.k8s.io", "leases", "leases are not recorded: they change every few seconds"},
+};
+
+const char *record_leaves_out(struct str group, struct str resource)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(left_out); i++) {
+		if (str_is(group, left_out[i].group) && (!left_out[i].resource || str_is(resource, left_out[i].resource))) {
+			return left_out[i].why;
+		}
+	}
+	return NULL;
+}
+
+/* ---- states ---- */
+
+/* An object's text is at most this long, and an escape makes six characters of one. */
 enum { STATE_TEXT_MAX = 64 * 1024 * 1024, REDACTED_DIGITS = 32 };
 
 bool state_rules_read(struct state_rules *ret, const struct json *spec, struct arena *a)
@@ -42,7 +140,7 @@ static const struct str secret_data[] = {{"data", 4}, {"*", 1}}, secret_texts[] 
 static const struct pointer_pattern secret_values[] = {{secret_data, 2}, {secret_texts, 2}};
 static const struct pointer_patterns of_secrets = {secret_values, 2}, of_nothing = {NULL, 0};
 
-/* Which patterns may match below a value. */
+/* The patterns that may match below a value. */
 struct alive {
 	uint64_t ignore, redact, secret;
 };
@@ -60,7 +158,8 @@ static bool is_void(const struct json *j)
 	return j->kind == JSON_NULL || ((j->kind == JSON_OBJECT || j->kind == JSON_ARRAY) && j->n == 0);
 }
 
-/* What is empty stays: it tells nothing, and for a digest it is not there. */
+/* Puts a hash in place of a value. An empty value stays: it reveals nothing, and digests leave it
+ * out. */
 static struct json *redacted(struct shaping *s, struct json *value)
 {
 	unsigned char hash[SHA256_SIZE];
@@ -85,7 +184,7 @@ static struct json *redacted(struct shaping *s, struct json *value)
 
 static struct json *shaped(struct shaping *s, struct json *value, struct alive alive, size_t depth);
 
-/* One member or item, or NULL where it is left out. */
+/* Shapes one member or item; NULL where it is left out. */
 static struct json *shaped_child(struct shaping *s, struct json *child, struct str segment, struct alive alive, size_t depth)
 {
 	bool is_ignored, is_redacted, is_secret;
@@ -151,7 +250,7 @@ static bool is_derived(struct str annotation)
 {
 	static const char *const derived[] = {
 		"kubectl.kubernetes.io/last-applied-configuration", /* the object once more */
-		"kubernetes.io/change-cause",                       /* tells of a change */
+		"kubernetes.io/change-cause",                       /* describes a change */
 		"deployment.kubernetes.io/revision",                /* is counted by a controller */
 		"deprecated.daemonset.template.generation",         /* is counted by the server */
 	};
@@ -182,7 +281,7 @@ static void add_unless_void(struct arena *a, struct json *to, struct str name, s
 	}
 }
 
-/* Of metadata, what rules may leave out or hide. */
+/* The part of metadata that rules may leave out or hide. */
 static struct json *free_metadata(const struct json *metadata, struct arena *a)
 {
 	struct json *free = json_object(a), *annotations = json_gets(metadata, "annotations");
@@ -210,7 +309,7 @@ static void add_rest(struct arena *a, struct json *to, const struct json *from)
 	}
 }
 
-/* What rules may leave out or hide. */
+/* The part of an object that rules may leave out or hide. */
 static struct json *free_parts(const struct json *object, struct arena *a)
 {
 	struct json *parts = json_object(a);

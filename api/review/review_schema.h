@@ -1,12 +1,10 @@
-/* What the reviews share: questions to the server about who somebody is and what he may do (k8s.io/api/authorization/v1 and
- * authentication/v1). They are created and answered, never stored. */
+/* The shared parts of reviews, which ask the server about a user's identity and rights
+ * (k8s.io/api/authorization/v1 and authentication/v1). Reviews are created and answered, never
+ * stored. */
 #ifndef API_REVIEW_REVIEW_SCHEMA_H
 #define API_REVIEW_REVIEW_SCHEMA_H
 
 #include "api/model/kind.h"
-
-/* spec of SelfSubjectAccessReviews, and of those that name a subject; status of both; whom a credential names; status of TokenReviews. */
-extern const struct type type_self_access_spec, type_access_spec, type_access_status, type_user_info, type_token_status;
 
 /* Exactly one of resourceAttributes and nonResourceAttributes, with selectors that make sense; of a subject, its name or a group. */
 void validate_self_access_spec(const struct object *o, struct field_errors *errors);
@@ -15,5 +13,8 @@ void validate_access_spec(const struct object *o, struct field_errors *errors);
 struct json *shown_nonresource(const struct json *attributes, struct arena *a);
 /* Reviews have no metadata, but for the namespace of a local one and what says who sent them. */
 void validate_no_metadata(const struct object *o, struct field_errors *errors);
+
+/* AdmissionReview of k8s.io/api/admission/v1: what an API server asks a webhook before it writes. */
+extern const struct view admission_review_view; /* only posted, to a webhook: nothing is shown or taken */
 
 #endif

@@ -19,7 +19,7 @@ void check_address(struct field_errors *e, const struct where *at, struct str te
 void check_block(struct field_errors *e, const struct where *at, struct str text);
 /* May it be where packets go to? Of an address that can be parsed. */
 void check_destination(struct field_errors *e, const struct where *at, struct str text);
-/* Is it a block of IPv6 addresses? */
+/* Returns whether the text is a block of IPv6 addresses. */
 bool block_is_v6(struct str text);
 
 #endif

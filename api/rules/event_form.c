@@ -1,72 +1,11 @@
-/* One stored form for events of both groups: core's v1 is the hub, events.k8s.io/v1 is
- * converted. As upstream, the strict rules hold only for what is written in the newer form; old
- * clients go on writing old events. */
+/* Events of both groups have one stored form: core's v1 is the hub, events.k8s.io/v1 is converted.
+ * As upstream, the strict rules hold only for events written in the newer form; old clients go on
+ * writing old events. */
 #include "api/rules/event_form.h"
+#include "api/upstream/upstream.h"
 
-#include "api/model/object_reference.h"
+#include "api/model/schema.h"
 #include "api/rules/validate.h"
-
-static const struct field source_fields[] = {
-	{"component", &type_string, FIELD_NUMBER(1), "Which component says it.", NULL, NULL},
-	{"host", &type_string, FIELD_NUMBER(2), "On which machine it runs.", NULL, NULL},
-	{0},
-};
-
-const struct type type_event_source = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.EventSource",
-	.go_type = "v1.EventSource",
-	.doc = "Who says that something happened.",
-	.fields = source_fields,
-};
-
-static const struct field series_fields[] = {
-	{"count", &type_int32, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "How often it has happened so far.", NULL,
-		NULL},
-	{"lastObservedTime", &type_micro_time, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2), "When it last happened.", NULL,
-		NULL},
-	{0},
-};
-
-static const struct type series_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.events.v1.EventSeries",
-	.go_type = "v1.EventSeries",
-	.doc = "Something that goes on happening.",
-	.fields = series_fields,
-};
-
-static const struct field form_fields[] = {
-	OBJECT_FIELDS_METADATA(FIELD_MANDATORY),
-	{"eventTime", &type_micro_time, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2), "When it first happened.", NULL,
-		NULL},
-	{"series", &series_type, FIELD_KEEP_EMPTY | FIELD_NUMBER(3), "Set where it goes on happening.", NULL, NULL},
-	{"reportingController", &type_string, FIELD_NUMBER(4), "The controller that says so: example.com/thing.", NULL, NULL},
-	{"reportingInstance", &type_string, FIELD_NUMBER(5), "Which instance of the controller.", NULL, NULL},
-	{"action", &type_string, FIELD_NUMBER(6), "What was done, or could not be done, to the object.", NULL, NULL},
-	{"reason", &type_string, FIELD_NUMBER(7), "Why, in one word for programs.", NULL, NULL},
-	{"regarding", &type_object_reference, FIELD_ALWAYS | FIELD_NUMBER(8), "What it happened to.", NULL, NULL},
-	{"related", &type_object_reference, FIELD_KEEP_EMPTY | FIELD_NUMBER(9), "Another object that has to do with it.", NULL,
-		NULL},
-	{"note", &type_string, FIELD_NUMBER(10), "What happened, for people.", NULL, NULL},
-	{"type", &type_string, FIELD_NUMBER(11), "Normal or Warning.", NULL, NULL},
-	{"deprecatedSource", &type_event_source, FIELD_ALWAYS | FIELD_NUMBER(12), "source of the core group's events.", NULL,
-		NULL},
-	{"deprecatedFirstTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(13), "firstTimestamp of the core group's events.",
-		NULL, NULL},
-	{"deprecatedLastTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(14), "lastTimestamp of the core group's events.",
-		NULL, NULL},
-	{"deprecatedCount", &type_int32, FIELD_NUMBER(15), "count of the core group's events.", NULL, NULL},
-	{0},
-};
-
-const struct type type_event_form = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.events.v1.Event",
-	.go_type = "v1.Event",
-	.doc = "Something that happened to an object. Events are kept for a while, and nobody should rely on them.",
-	.fields = form_fields,
-};
 
 const struct field_alias event_form_fields[] = {
 	{"reason", "reason"},
@@ -138,12 +77,13 @@ static struct json *series_with_count(const struct json *series, bool is_written
 struct json *event_form_from_hub(const struct json *hub, struct arena *a)
 {
 	struct json *out = json_object(a);
-	for (const struct field *f = form_fields; f->name; f++) {
+	for (const struct field *f = type_events_event.fields; f->name; f++) {
 		const char *name = hub_name(f->name);
 		struct json *v = json_gets(hub, name);
 		bool is_left_out = !v || (is_reporter(name) && !v->n);
 		if (!is_left_out) {
-			json_add(a, out, str_of(f->name), f->type == &series_type ? series_with_count(v, true, a) : v);
+			json_add(a, out, str_of(f->name),
+				f->type == &type_events_event_series ? series_with_count(v, true, a) : v);
 		}
 	}
 	return out;

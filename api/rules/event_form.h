@@ -1,10 +1,10 @@
-/* Events as events.k8s.io shows them: other names for what the core group stores, and more demanding of who writes. */
+/* Events as events.k8s.io shows them: other names for the fields that the core group stores, and
+ * stricter rules for writers. */
 #ifndef API_RULES_EVENT_FORM_H
 #define API_RULES_EVENT_FORM_H
 
 #include "api/model/kind.h"
 
-extern const struct type type_event_form, type_event_source;
 /* The hub's names of what its field selectors select. */
 extern const struct field_alias event_form_fields[];
 

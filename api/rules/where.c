@@ -63,6 +63,12 @@ void refuse_unsupported(struct field_errors *e, const struct where *at, struct s
 	field_not_supported(e, where_path(at, e->arena), bad, supported, count(supported));
 }
 
+void refuse_unsupported_value(
+	struct field_errors *e, const struct where *at, const struct json *bad, const char *const *supported)
+{
+	field_not_supported_value(e, where_path(at, e->arena), bad, supported, count(supported));
+}
+
 void check_text(struct field_errors *e, const struct where *at, struct str s, text_rule *rule)
 {
 	const char *messages[VALIDATE_MESSAGES_MAX];

@@ -1,43 +1,10 @@
 /* Autoscalers and `kubectl scale` know this form alone, whatever they scale: k8s.io/api/autoscaling/v1. */
 #include "api/workload/scale.h"
+#include "api/upstream/upstream.h"
 
 #include "api/model/members.h"
+#include "api/rules/selector.h"
 #include "api/rules/where.h"
-#include "api/select/selector.h"
-
-#define SCALE_OBJECT(name, text) \
-	.kind = TYPE_OBJECT, .definition = "io.k8s.api.autoscaling.v1." name, .go_type = "v1." name, .doc = text
-
-static const struct type type_scale_spec = {
-	SCALE_OBJECT("ScaleSpec", "How many there shall be."),
-	.fields =
-		(const struct field[]){
-			{"replicas", &type_int32, FIELD_NUMBER(1), "How many there shall be.", NULL, NULL},
-			{0},
-		},
-};
-
-static const struct type type_scale_status = {
-	SCALE_OBJECT("ScaleStatus", "How many there are."),
-	.fields =
-		(const struct field[]){
-			{"replicas", &type_int32, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "How many there are.", NULL,
-				NULL},
-			{"selector", &type_string, FIELD_NUMBER(2), "The label selector that finds them, as text.", NULL, NULL},
-			{0},
-		},
-};
-
-static const struct type type_scale = {
-	SCALE_OBJECT("Scale", "How many there shall be of something, and how many there are."),
-	.fields =
-		(const struct field[]){
-			OBJECT_FIELDS,
-			{"spec", &type_scale_spec, FIELD_ALWAYS | FIELD_NUMBER(2), "How many there shall be.", NULL, NULL},
-			{"status", &type_scale_status, FIELD_ALWAYS | FIELD_NUMBER(3), "How many there are.", NULL, NULL},
-			{0},
-		},
-};
 
 /* Counts are left out when they are 0 where upstream leaves them out. */
 static struct json *count_of(const struct json *part, const struct type *type, struct arena *a)
@@ -58,14 +25,36 @@ static struct json *selector_text(const struct json *selector, struct arena *a)
 	return text.n ? json_string(a, text) : NULL;
 }
 
-static struct json *show(const struct object *o, struct arena *a)
+static struct json *labels_text(const struct json *labels, struct arena *a)
+{
+	struct json *selector = json_object(a);
+	json_add(a, selector, STR("matchLabels"), labels ? json_copy(a, labels) : json_object(a));
+	return selector_text(selector, a);
+}
+
+static struct json *show_with(const struct object *o, struct json *selector, struct arena *a)
 {
 	const struct json *spec = json_gets(o->fields, "spec"), *status = json_gets(o->fields, "status");
-	struct json *fields = json_object(a), *counts = count_of(status, &type_scale_status, a);
-	counts = schema_with(&type_scale_status, counts, "selector", selector_text(json_gets(spec, "selector"), a), a);
-	json_add(a, fields, STR("spec"), count_of(spec, &type_scale_spec, a));
+	struct json *fields = json_object(a), *counts = count_of(status, &type_autoscaling_scale_status, a);
+	counts = schema_with(&type_autoscaling_scale_status, counts, "selector", selector, a);
+	json_add(a, fields, STR("spec"), count_of(spec, &type_autoscaling_scale_spec, a));
 	json_add(a, fields, STR("status"), counts);
 	return fields;
+}
+
+static const struct json *selector_of(const struct object *o)
+{
+	return json_gets(json_gets(o->fields, "spec"), "selector");
+}
+
+static struct json *show(const struct object *o, struct arena *a)
+{
+	return show_with(o, selector_text(selector_of(o), a), a);
+}
+
+static struct json *show_labels(const struct object *o, struct arena *a)
+{
+	return show_with(o, labels_text(selector_of(o), a), a);
 }
 
 static void take(struct object *o, const struct object *sent, struct arena *a)
@@ -102,8 +91,8 @@ static const struct column columns[] = {
 	COLUMN_AGE,
 };
 
-static const struct door doors[] = {
-	{.group = "autoscaling", .version = "v1", .definition = "io.k8s.api.autoscaling.v1.Scale"},
+static const struct version versions[] = {
+	{.group = "autoscaling", .name = "v1", .definition = "io.k8s.api.autoscaling.v1.Scale"},
 };
 
 static const struct kind scale = {
@@ -113,9 +102,9 @@ static const struct kind scale = {
 	.singular = "scale",
 	.is_namespaced = true,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
-	.type = &type_scale,
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
+	.type = &type_autoscaling_scale,
 	.doc = "How many there shall be of something, and how many there are.",
 	.retired_versions = (const char *const[]){"extensions/v1beta1", "apps/v1beta1", "apps/v1beta2", NULL},
 	.validate = validate,
@@ -127,5 +116,12 @@ const struct view scale_view = {
 	.kind = &scale,
 	.path = (const char *const[]){"spec", "replicas", NULL},
 	.show = show,
+	.take = take,
+};
+
+const struct view scale_labels_view = {
+	.kind = &scale,
+	.path = (const char *const[]){"spec", "replicas", NULL},
+	.show = show_labels,
 	.take = take,
 };

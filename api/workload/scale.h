@@ -4,6 +4,9 @@
 
 #include "api/model/kind.h"
 
-extern const struct view scale_view; /* of kinds with spec.replicas, spec.selector (a LabelSelector) and status.replicas */
+/* Of kinds with spec.replicas, spec.selector (a LabelSelector) and status.replicas. */
+extern const struct view scale_view;
+/* Likewise where spec.selector is the labels themselves. */
+extern const struct view scale_labels_view;
 
 #endif

@@ -2,11 +2,11 @@
  * without the generation that belongs to it. */
 #include "api/workload/set_defaults.h"
 
-#include "api/model/feature.h"
+#include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/pod/pod_defaults.h"
 #include "api/rules/spec_status.h"
-#include "api/workload/set_schema.h"
+#include "api/workload/set_forms.h"
 #include "api/workload/set_validate.h"
 
 static struct json *spec_of(const struct object *o)
@@ -27,17 +27,19 @@ static struct json *default_strategy(const struct json *given, struct arena *a)
 	struct json *strategy = json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
 	struct json *rolling = json_gets(strategy, "rollingUpdate");
 	if (!member_text(strategy, "type").n) {
-		strategy = schema_with(&type_set_update_strategy, strategy, "type", json_string(a, STR("RollingUpdate")), a);
+		strategy = schema_with(
+			&type_apps_stateful_set_update_strategy, strategy, "type", json_string(a, STR("RollingUpdate")), a);
 		rolling = rolling ? rolling : json_object(a);
 	}
 	bool has_settings = rolling && str_is(member_text(strategy, "type"), "RollingUpdate");
 	if (has_settings && !json_gets(rolling, "partition")) {
-		rolling = schema_with(&type_set_rolling_update, rolling, "partition", json_int(a, 0), a);
+		rolling = schema_with(&type_apps_rolling_update_stateful_set_strategy, rolling, "partition", json_int(a, 0), a);
 	}
 	if (has_settings && feature_is_enabled(FEATURE_MAX_UNAVAILABLE_STATEFULSET) && !json_gets(rolling, "maxUnavailable")) {
-		rolling = schema_with(&type_set_rolling_update, rolling, "maxUnavailable", json_int(a, 1), a);
+		rolling = schema_with(
+			&type_apps_rolling_update_stateful_set_strategy, rolling, "maxUnavailable", json_int(a, 1), a);
 	}
-	return schema_with(&type_set_update_strategy, strategy, "rollingUpdate", rolling, a);
+	return schema_with(&type_apps_stateful_set_update_strategy, strategy, "rollingUpdate", rolling, a);
 }
 
 static struct json *default_claim_policy(const struct json *given, struct arena *a)
@@ -46,7 +48,8 @@ static struct json *default_claim_policy(const struct json *given, struct arena 
 	struct json *policy = json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
 	for (size_t i = 0; i < ARRAY_SIZE(halves); i++) {
 		if (!member_text(policy, halves[i]).n) {
-			policy = schema_with(&type_set_claim_policy, policy, halves[i], json_string(a, STR("Retain")), a);
+			policy = schema_with(&type_apps_stateful_set_persistent_volume_claim_retention_policy, policy,
+				halves[i], json_string(a, STR("Retain")), a);
 		}
 	}
 	return policy;
@@ -57,8 +60,10 @@ static struct json *named_claims(const struct json *claims, struct arena *a)
 {
 	struct json *named = json_array(a), *claim;
 	for (uint32_t i = 0; (claim = list_item(claims, i)); i++) {
-		claim = schema_with(&type_set_claim, claim, "kind", json_string(a, STR("PersistentVolumeClaim")), a);
-		json_append(a, named, schema_with(&type_set_claim, claim, "apiVersion", json_string(a, STR("v1")), a));
+		claim = schema_with(
+			&type_embedded_persistent_volume_claim, claim, "kind", json_string(a, STR("PersistentVolumeClaim")), a);
+		json_append(a, named,
+			schema_with(&type_embedded_persistent_volume_claim, claim, "apiVersion", json_string(a, STR("v1")), a));
 	}
 	return named->n ? named : NULL;
 }
@@ -92,8 +97,8 @@ void set_set_defaults(struct object *o, struct arena *a)
 
 /* ---- generations of the template ---- */
 
-/* A template as this build would decode and complete it: what an older one has stored may lack a default that has come since, which is no
- * change (seed 000, "Version Equivalence"). NULL: it is no template. */
+/* Decodes and completes a template as this build would. One that an older build stored may lack a
+ * default that has come since, which is no change. NULL: it is no template. */
 static struct json *template_today(const struct json *template, struct arena *a)
 {
 	_cleanup_(buf_done) struct buf text;
@@ -115,7 +120,7 @@ static bool is_same_template(const struct json *now, const struct json *before, 
 	return set_is_same(now, before) || set_is_same(template_today(now, a), template_today(before, a));
 }
 
-/* Without one stored, the history begins at the first change (seed 002, "PodTemplate Selection" 1). */
+/* If no generation is stored, the history begins at the first change. */
 static struct json *next_generation(const struct json *spec, const struct json *old_spec, struct arena *a)
 {
 	struct json *present = json_gets(old_spec, "templateGeneration");
@@ -135,8 +140,8 @@ static struct json *without_max_unavailable(struct json *spec, struct arena *a)
 	if (feature_is_enabled(FEATURE_MAX_UNAVAILABLE_STATEFULSET) || !json_gets(rolling, "maxUnavailable")) {
 		return spec;
 	}
-	rolling = schema_with(&type_set_rolling_update, rolling, "maxUnavailable", NULL, a);
-	strategy = schema_with(&type_set_update_strategy, strategy, "rollingUpdate", rolling, a);
+	rolling = schema_with(&type_apps_rolling_update_stateful_set_strategy, rolling, "maxUnavailable", NULL, a);
+	strategy = schema_with(&type_apps_stateful_set_update_strategy, strategy, "rollingUpdate", rolling, a);
 	return schema_with(&type_set_spec, spec, "updateStrategy", strategy, a);
 }
 
@@ -145,7 +150,8 @@ static bool has_max_unavailable(const struct json *spec)
 	return json_gets(json_gets(json_gets(spec, "updateStrategy"), "rollingUpdate"), "maxUnavailable") != NULL;
 }
 
-/* Seed 002 wants broken updates to be rolled back without deleting pods by hand; upstream waits. At apps/v1 whoever wants the same says so. */
+/* annals.dev/v1beta1 rolls broken updates back without pods being deleted by hand; upstream waits.
+ * At apps/v1 the annotation asks for the same. */
 static void annotate(struct object *o, struct json *value, struct arena *a)
 {
 	if (set_is_beta(o) && value && !json_get(o->meta.annotations, ANNOTATION_REPLACE_BROKEN)) {

@@ -1,4 +1,4 @@
-/* What the server fills into a StatefulSet, and counts. */
+/* The defaults and the counters of a StatefulSet that the server fills in. */
 #ifndef API_WORKLOAD_SET_DEFAULTS_H
 #define API_WORKLOAD_SET_DEFAULTS_H
 
@@ -9,7 +9,7 @@
 
 /* Part of decoding: SetDefaults_StatefulSet of k8s.io/kubernetes/pkg/apis/apps/v1, and the defaults of pods. */
 void set_set_defaults(struct object *o, struct arena *a);
-/* See struct kind: status is the controller's, templateGeneration the server's (seed 002, "TemplateGeneration Maintenance"). */
+/* See struct kind: status is the controller's, templateGeneration the server's. */
 void set_prepare_create(struct object *o, struct arena *a);
 void set_prepare_update(struct object *o, const struct object *old, struct arena *a);
 

@@ -1,17 +1,17 @@
-/* The order of checks is the order of causes in the 422, so it is upstream's, with its duplicates. The
- * texts are compared with a real kube-apiserver's (tests/cluster/cases_statefulsets.py). */
+/* Validation of StatefulSets. The order of checks is the order of causes in the 422, so it is
+ * upstream's, with its duplicates. The rules of annals.dev/v1beta1 are at the end. */
 #include "api/workload/set_validate.h"
 
 #include "api/model/members.h"
-#include "api/pod/claim_validate.h"
-#include "api/pod/pod_schema.h"
 #include "api/pod/pod_validate.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
-#include "api/select/selector.h"
-#include "api/workload/set_schema.h"
+#include "api/upstream/upstream.h"
+#include "api/workload/set_forms.h"
+#include "api/workload/shared_rules.h"
 
-/* What was stored before a rule came is tolerated in updates that cannot change it. */
+/* A validation. An update tolerates values stored before a rule came, where it cannot change
+ * them. */
 struct set_check {
 	struct field_errors *errors;
 	const struct json *spec;
@@ -22,10 +22,10 @@ struct set_check {
 
 bool set_is_same(const struct json *x, const struct json *y)
 {
-	return (!x && !y) || (x && y && json_equal(x, y));
+	return is_same_value(x, y);
 }
 
-static const struct json *spec_of(const struct object *o)
+static const struct json *set_spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
 }
@@ -60,41 +60,14 @@ static struct json *go_strategy(const struct json *strategy, struct arena *a)
 	return shown;
 }
 
-static bool is_percent(struct str s, int64_t *ret)
-{
-	if (s.n < 2 || s.p[s.n - 1] != '%') {
-		return false;
-	}
-	*ret = 0;
-	for (size_t i = 0; i + 1 < s.n; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9') {
-			return false;
-		}
-		*ret = MIN(*ret * 10 + (s.p[i] - '0'), INT32_MAX);
-	}
-	return true;
-}
-
 static void check_max_unavailable(const struct set_check *c, const struct where *at, const struct json *max)
 {
-	int64_t n = 0;
-	bool is_text = json_is(max, JSON_STRING), is_share = is_text && is_percent(json_text(max), &n);
-	if (!max) {
-		return;
-	}
-	if (is_text && !is_share) {
-		refuse_text(c->errors, at, json_text(max),
-			"a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
-			"regex used for validation is '[0-9]+%')");
-	} else if (!is_text) {
-		check_not_negative(c->errors, at, max);
-		json_to_int64(max, &n);
-	}
-	if (n == 0) {
-		refuse_invalid(c->errors, at, max, "cannot be 0");
-	}
-	if (is_share && n > 100) {
-		refuse_invalid(c->errors, at, max, "must not be greater than 100%");
+	if (max) {
+		check_share(c->errors, at, max);
+		if (share_value(max) == 0) {
+			refuse_invalid(c->errors, at, max, "cannot be 0");
+		}
+		check_share_fits(c->errors, at, max);
 	}
 }
 
@@ -162,39 +135,15 @@ static void check_numbers(const struct set_check *c, const struct where *at)
 
 /* ---- selector and template ---- */
 
-static bool is_set_selector(const struct json *selector)
-{
-	return json_is(selector, JSON_OBJECT);
-}
-
 /* False: it is none, which was said. */
 static bool check_selector(const struct set_check *c, const struct where *at, struct label_selector *ret)
 {
+	static const struct selector_texts texts = {.empty = "empty selector is invalid for statefulset", .invalid = ""};
 	const struct json *selector = json_gets(c->spec, "selector");
-	struct str problem;
-	*ret = (struct label_selector){0};
-	if (!is_set_selector(selector)) {
+	if (!json_is(selector, JSON_OBJECT)) {
 		refuse_absent(c->errors, at, "");
-		return true;
 	}
-	size_t before = c->errors->n;
-	check_label_selector(c->errors, at, selector);
-	bool is_valid = c->errors->n == before && !label_selector_read(ret, selector, c->errors->arena, &problem);
-	if (member_count(selector, "matchLabels") + member_count(selector, "matchExpressions") == 0) {
-		refuse_invalid(c->errors, at, selector, "empty selector is invalid for statefulset");
-	}
-	if (!is_valid) {
-		refuse_invalid(c->errors, at, selector, "");
-	}
-	return is_valid;
-}
-
-/* No selector selects nothing, an empty one everything. */
-static bool selects(const struct set_check *c, const struct label_selector *selector, const struct json *labels)
-{
-	const struct label *list;
-	size_t n = labels_read(&list, labels, c->errors->arena);
-	return is_set_selector(json_gets(c->spec, "selector")) && label_selector_matches(selector, list, n);
+	return check_workload_selector(c->errors, at, selector, &texts, ret);
 }
 
 static struct json *claim_volume(struct str name, struct arena *a)
@@ -248,7 +197,7 @@ static void check_template(const struct set_check *c, const struct where *at, co
 {
 	const struct json *template = json_gets(c->spec, "template"), *metadata = json_gets(template, "metadata");
 	const struct json *labels = json_gets(metadata, "labels");
-	if (!selects(c, selector, labels)) {
+	if (!selector_takes(json_gets(c->spec, "selector"), selector, labels, c->errors->arena)) {
 		refuse_invalid(c->errors, WHERE(WHERE(at, "metadata"), "labels"), labels,
 			"`selector` does not match template `labels`");
 	}
@@ -258,17 +207,6 @@ static void check_template(const struct set_check *c, const struct where *at, co
 	check_labels(c->errors, WHERE(at, "labels"), labels);
 	validate_annotations(
 		where_path(WHERE(at, "annotations"), c->errors->arena), json_gets(metadata, "annotations"), c->errors);
-}
-
-static void check_pod_life(const struct set_check *c, const struct where *at)
-{
-	static const char *const restarts[] = {"Always", NULL};
-	const struct json *spec = json_gets(json_gets(c->spec, "template"), "spec");
-	check_choice(c->errors, WHERE(at, "restartPolicy"), member_text(spec, "restartPolicy"), restarts, false);
-	if (json_gets(spec, "activeDeadlineSeconds")) {
-		refuse_forbidden(
-			c->errors, WHERE(at, "activeDeadlineSeconds"), "activeDeadlineSeconds in StatefulSet is not Supported");
-	}
 }
 
 /* ---- spec ---- */
@@ -291,12 +229,13 @@ static void check_spec(const struct set_check *c)
 	if (check_selector(c, WHERE(at, "selector"), &selector)) {
 		check_template(c, WHERE(at, "template"), &selector);
 	}
-	check_pod_life(c, WHERE(WHERE(at, "template"), "spec"));
+	check_pods_run_on(c->errors, WHERE(at, "template"), json_gets(c->spec, "template"),
+		"activeDeadlineSeconds in StatefulSet is not Supported");
 }
 
 void set_validate(const struct object *o, struct field_errors *errors)
 {
-	const struct set_check c = {.errors = errors, .spec = spec_of(o), .is_beta = set_is_beta(o)};
+	const struct set_check c = {.errors = errors, .spec = set_spec_of(o), .is_beta = set_is_beta(o)};
 	check_spec(&c);
 	if (c.is_beta) {
 		set_validate_beta(o, NULL, errors);
@@ -306,7 +245,7 @@ void set_validate(const struct object *o, struct field_errors *errors)
 static bool was_valid(const struct object *old, struct arena *a)
 {
 	struct field_errors errors;
-	const struct set_check c = {.errors = &errors, .spec = spec_of(old), .is_update = true};
+	const struct set_check c = {.errors = &errors, .spec = set_spec_of(old), .is_update = true};
 	field_errors_init(&errors, a);
 	check_spec(&c);
 	return errors.n == 0;
@@ -315,7 +254,7 @@ static bool was_valid(const struct object *old, struct arena *a)
 static void check_update(const struct object *o, const struct object *old, bool is_beta, struct field_errors *errors)
 {
 	const struct set_check c = {.errors = errors,
-		.spec = spec_of(o),
+		.spec = set_spec_of(o),
 		.is_beta = is_beta,
 		.is_update = true,
 		.skips_template = !was_valid(old, errors->arena)};
@@ -334,10 +273,11 @@ static bool is_fixed(const char *name)
 	return true;
 }
 
-static void check_fixed(const struct object *o, const struct object *old, struct field_errors *errors)
+static void set_check_fixed(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	for (const struct field *f = type_set_spec.fields; f->name; f++) {
-		if (is_fixed(f->name) && !set_is_same(json_gets(spec_of(o), f->name), json_gets(spec_of(old), f->name))) {
+		if (is_fixed(f->name) &&
+			!set_is_same(json_gets(set_spec_of(o), f->name), json_gets(set_spec_of(old), f->name))) {
 			refuse_forbidden(errors, WHERE(NULL, "spec"),
 				"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
 				"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
@@ -355,7 +295,7 @@ void set_validate_update(const struct object *o, const struct object *old, struc
 		set_validate_beta(o, old, errors);
 		set_validate_beta_fixed(o, old, errors);
 	} else {
-		check_fixed(o, old, errors);
+		set_check_fixed(o, old, errors);
 	}
 }
 
@@ -366,32 +306,129 @@ void set_validate_scale(const struct object *o, const struct object *old, struct
 
 /* ---- status ---- */
 
-static void check_at_most(
-	const struct json *status, const char *name, const char *limit, const char *message, struct field_errors *errors)
-{
-	if (member_int(status, name) > member_int(status, limit)) {
-		refuse_invalid(errors, WHERE_NAMED(WHERE(NULL, "status"), name),
-			json_int(errors->arena, member_int(status, name)), message);
-	}
-}
-
 void set_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	static const char *const numbers[] = {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas",
-		"availableReplicas", "observedGeneration", "collisionCount", "templateGeneration", "targetTemplateGeneration"};
+		"availableReplicas", "observedGeneration", "collisionCount", "templateGeneration", "targetTemplateGeneration",
+		NULL};
 	static const char *const counts[] = {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"};
 	const struct json *status = status_of(o);
-	const struct where *at = WHERE(NULL, "status");
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		check_not_negative(errors, WHERE_NAMED(at, numbers[i]), json_gets(status, numbers[i]));
-	}
+	check_counts(errors, status, numbers);
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
-		check_at_most(status, counts[i], "replicas", "cannot be greater than status.replicas", errors);
+		check_at_most(errors, status, counts[i], "replicas", "cannot be greater than status.replicas");
 	}
-	check_at_most(status, "availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas", errors);
-	int64_t collisions = member_int(status, "collisionCount");
-	if (json_gets(status_of(old), "collisionCount") && collisions < member_int(status_of(old), "collisionCount")) {
-		refuse_invalid(
-			errors, WHERE(at, "collisionCount"), json_int(errors->arena, collisions), "cannot be decremented");
+	check_at_most(errors, status, "availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas");
+	check_collisions(errors, status, status_of(old));
+}
+
+/* The rules for objects written through annals.dev/v1beta1 itself. They do not apply to its
+ * subresources, nor to values set at apps/v1 that stay as they are. Only containers of the template
+ * may change here; apps/v1 lets all of it change. */
+
+enum { HISTORY_LIMIT_MIN = 2 };
+
+static const struct json *beta_spec_of(const struct object *o)
+{
+	return o ? json_gets(o->fields, "spec") : NULL;
+}
+
+bool set_is_beta(const struct object *o)
+{
+	return o->version && o->version->type == &type_set_beta;
+}
+
+static const struct json *strategy_of(const struct object *o)
+{
+	return json_gets(beta_spec_of(o), "updateStrategy");
+}
+
+static const struct json *partition_of(const struct object *o)
+{
+	return json_gets(json_gets(strategy_of(o), "rollingUpdate"), "partition");
+}
+
+static bool is_written(const struct object *o, const struct object *old, const char *name)
+{
+	return !old || !set_is_same(json_gets(beta_spec_of(o), name), json_gets(beta_spec_of(old), name));
+}
+
+static void check_history_limit(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct json *limit = json_gets(beta_spec_of(o), "revisionHistoryLimit");
+	if (limit && is_written(o, old, "revisionHistoryLimit") &&
+		member_int(beta_spec_of(o), "revisionHistoryLimit") < HISTORY_LIMIT_MIN) {
+		refuse_invalid(errors, WHERE(WHERE(NULL, "spec"), "revisionHistoryLimit"), limit,
+			"must be greater than or equal to 2");
 	}
+}
+
+/* Replicas 0 leave no number in the range: there 0 is as good as none. */
+static void check_partition(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct where *at = WHERE(WHERE(NULL, "spec"), "generationPartition");
+	const struct json *partition = partition_of(o);
+	bool is_set = !old || !set_is_same(partition, partition_of(old));
+	int64_t n, replicas = member_int(beta_spec_of(o), "replicas");
+	if (!partition || !json_to_int64(partition, &n) || (!is_set && !is_written(o, old, "replicas"))) {
+		return;
+	}
+	if (n < 0) {
+		refuse_invalid(errors, at, partition, "must be greater than or equal to 0");
+	} else if (n > 0 && n >= replicas) {
+		refuse_invalid(errors, at, partition, "must be less than spec.replicas");
+	}
+	if (is_set && !str_is(member_text(strategy_of(o), "type"), "RollingUpdate")) {
+		refuse_forbidden(errors, at, "only allowed where the update strategy is RollingUpdate");
+	}
+}
+
+void set_validate_beta(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	check_history_limit(o, old, errors);
+	check_partition(o, old, errors);
+}
+
+/* ---- what may not change ---- */
+
+static void beta_check_fixed(const struct where *at, const char *name, const struct json *now, const struct json *before,
+	struct field_errors *errors)
+{
+	const struct json *value = json_gets(now, name);
+	if (!set_is_same(value, json_gets(before, name))) {
+		refuse_invalid(errors, WHERE_NAMED(at, name), value, "field is immutable");
+	}
+}
+
+/* Checks all members that either has, except one. */
+static void check_all_fixed(const struct where *at, const struct json *now, const struct json *before, const char *except,
+	struct field_errors *errors)
+{
+	for (uint32_t i = 0; now && i < now->n; i++) {
+		const char *name = arena_dup(errors->arena, now->members[i].name).p;
+		if (strcmp(name, except) != 0) {
+			beta_check_fixed(at, name, now, before, errors);
+		}
+	}
+	for (uint32_t i = 0; before && i < before->n; i++) {
+		const char *name = arena_dup(errors->arena, before->members[i].name).p;
+		if (!json_get(now, before->members[i].name) && strcmp(name, except) != 0) {
+			beta_check_fixed(at, name, now, before, errors);
+		}
+	}
+}
+
+void set_validate_beta_fixed(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName"};
+	const struct where *at = WHERE(NULL, "spec");
+	const struct json *template = json_gets(beta_spec_of(o), "template"),
+			  *before = json_gets(beta_spec_of(old), "template");
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		beta_check_fixed(at, fixed[i], beta_spec_of(o), beta_spec_of(old), errors);
+	}
+	const struct where *template_at = WHERE(at, "template");
+	check_all_fixed(
+		WHERE(template_at, "metadata"), json_gets(template, "metadata"), json_gets(before, "metadata"), "", errors);
+	check_all_fixed(
+		WHERE(template_at, "spec"), json_gets(template, "spec"), json_gets(before, "spec"), "containers", errors);
 }

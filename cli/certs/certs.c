@@ -1,8 +1,9 @@
-/* Certificates are made again rather than kept for years: nobody has to remember an end. What is
- * there is judged first, so that running it twice changes nothing. A CA's key stays when its
- * certificate is renewed, or everybody who trusts it would have to be given the new one. */
+/* Makes certificates, and renews them in time, so that nobody has to remember when they expire. It judges the existing
+ * files first, so a second run changes nothing. A CA keeps its key when its certificate is renewed: otherwise everybody who
+ * trusts it would need the new one. */
 #include "cli/certs/certs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ struct making {
 	const struct datadir *dir;
 	const struct certs_plan *plan;
 	int64_t now_s;
-	struct key_pair *pairs; /* of the plan, as far as it has been carried out */
+	struct key_pair *pairs; /* one for each row of the plan that has been carried out */
 	struct buf *err;
 };
 
@@ -31,9 +32,11 @@ static bool is_ca(const struct cert *c)
 static const struct key_pair *issuer_of(const struct making *m, const struct cert *c)
 {
 	size_t i = 0;
+	assert(!is_ca(c));
 	while (strcmp(m->plan->v[i].name, c->ca) != 0) {
 		i++;
 	}
+	assert(&m->plan->v[i] < c); /* a CA comes before the certificates that it signs */
 	return &m->pairs[i];
 }
 
@@ -61,7 +64,7 @@ static int write_key(struct making *m, const struct cert *c, const struct key_pa
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pem(m, c, "key", 0600, &pem);
 }
 
-/* The key goes first: a certificate without its key is noticed and made again. */
+/* The key goes first: a certificate without its key is noticed and renewed. */
 static int write_pair(struct making *m, const struct cert *c, const struct key_pair *p)
 {
 	gnutls_datum_t pem;
@@ -73,7 +76,7 @@ static int write_pair(struct making *m, const struct cert *c, const struct key_p
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pem(m, c, "crt", 0644, &pem);
 }
 
-/* 0, or why not: -ENOENT, say, or -EINVAL for what is no PEM. */
+/* 0, or -errno; -EINVAL if it is no PEM. */
 static int read_pem(const struct datadir *d, const struct cert *c, const char *suffix,
 	int (*import)(struct key_pair *, struct str), struct key_pair *p)
 {
@@ -91,9 +94,8 @@ static int read_pem(const struct datadir *d, const struct cert *c, const char *s
 
 /* ---- judging ---- */
 
-/* What is there of a pair, and what is wrong with it. */
-/* OLD keeps a CA's key. OTHER (another signer or names) and BROKEN must not: the key may not be
- * ours. */
+/* The state of a pair of files. A CA that is OLD keeps its key. One that is OTHER (another signer, or other names) or
+ * BROKEN must not: the key may not be ours. */
 enum verdict { FOUND_GOOD, FOUND_OLD, FOUND_OTHER, FOUND_BROKEN, FOUND_NOTHING };
 
 static int64_t renew_s(const struct making *m, const struct cert *c, const struct key_pair *p)
@@ -156,7 +158,7 @@ static int make_pair(struct making *m, const struct cert *c, struct key_pair *p)
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pair(m, c, p);
 }
 
-/* Who knows the old certificate of a CA believes what its key signs later, too. */
+/* A client that trusts the old certificate of a CA also trusts certificates that its key signs later. */
 static void keep_key_of_old_ca(const struct cert *c, enum verdict verdict, struct key_pair *p)
 {
 	gnutls_x509_privkey_t key = NULL;

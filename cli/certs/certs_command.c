@@ -1,10 +1,9 @@
-/* What a deployment needs, named so that the manifests of deploy/ fit. Everything is checked
- * before the first file is written, and reports go to stderr where manifests are printed:
- * `annals certs | kubectl apply -f -` must work. */
+/* `annals certs`: the certificates of a deployment, with the names that the manifests of deploy/ use. It checks everything
+ * before it writes the first file. With manifests on standard output, reports go to standard error, so that
+ * `annals certs | kubectl apply -f -` works. */
 #include "api/rules/validate.h"
 #include "base/clock.h"
 #include "cli/certs/certs.h"
-#include "cli/certs/certs_manifests.h"
 #include "cli/common/command.h"
 
 #include <arpa/inet.h>
@@ -19,7 +18,7 @@ struct certs_flags {
 	struct option_strings dns, ip;
 	bool has_etcd;
 	int64_t days, renew_before_days;
-	bool prints_secrets, prints_services; /* what --output says */
+	bool prints_secrets, prints_services; /* by --output */
 };
 
 /* ---- flags ---- */
@@ -108,7 +107,7 @@ static int parse_flags(const struct command *command, struct certs_flags *f, int
 		{"days", OPTION_INT, &f->days, "N", "How many days certificates are good; a CA is good for ten years.", 1,
 			CERTS_DAYS_MAX},
 		{"renew-before", OPTION_INT, &f->renew_before_days, "DAYS",
-			"How many days before its end a certificate is made again; 0: a third of its life.", 0, CERTS_DAYS_MAX},
+			"How many days before its end a certificate is renewed; 0: a third of its life.", 0, CERTS_DAYS_MAX},
 		{"output", OPTION_STRING, &f->output, "files|secrets|manifests",
 			"files: nothing else. secrets: also print the Secrets that deploy/ mounts, for kubectl apply -f -. "
 			"manifests: also the APIServices, with the CA.",
@@ -212,8 +211,8 @@ static void collect_names(struct wanted *w, const struct certs_flags *f)
 	add_given(&w->etcd_peer, f);
 }
 
-/* etcd has a CA of its own: whoever has a certificate of it may read and write everything. Its servers are clients, too: of each
- * other, and of themselves for the JSON gateway. */
+/* etcd has its own CA: a client with a certificate of that CA may read and write everything.
+ * etcd's servers are also clients, of each other and of themselves for the JSON gateway. */
 static int plan(struct wanted *w, const struct certs_flags *f, struct buf *err)
 {
 	collect_names(w, f);
@@ -245,8 +244,8 @@ static void report(FILE *out, const struct datadir *d, const struct cert *c, con
 	char end[TIME_RFC3339_SIZE], renew[TIME_RFC3339_SIZE];
 	time_format_rfc3339(end, state->end_s);
 	time_format_rfc3339(renew, state->renew_s);
-	fprintf(out, "%s %s/%s.crt: good until %s, to be made again from %s\n", state->is_made ? "made" : "kept", d->path,
-		c->name, end, renew);
+	fprintf(out, "%s %s/%s.crt: good until %s, to be renewed from %s\n", state->is_made ? "made" : "kept", d->path, c->name,
+		end, renew);
 	if (state->is_key_reshaped) {
 		fprintf(out, "wrote %s/%s.key again: the same key, in the form that RFC 5915 asks for\n", d->path, c->name);
 	}
@@ -317,7 +316,7 @@ const struct command command_certs = {
 	.summary = "certificates for a deployment: of the server, and of an etcd",
 	.description =
 		"Makes a CA and the certificates that it signs, as files in DIR. A certificate that is about to end, or has\n"
-		"other names than wanted, is made again. All others are kept, and above all the CA. Run the command\n"
+		"other names than wanted, is renewed. All others are kept, and above all the CA. Run the command\n"
 		"again, once a week for example, to renew certificates.\n\n"
 		"Keep DIR safe: the CA's key lets its reader act as any user.",
 	.examples = "  # the files, then the Secrets and APIServices of a cluster\n"

@@ -1,14 +1,13 @@
-/* Text and not objects: people read it, and keep it in a repository. Values come from files that
- * this program made and from labels that were checked, so nothing has to be quoted. */
-#include "cli/certs/certs_manifests.h"
-
+/* Writes manifests and the kubeconfig as text rather than as objects, since people read them, and keep them in a
+ * repository. Values come from files that this program made and from labels that were checked, so nothing needs quotes. */
 #include "api/model/kind.h"
+#include "cli/certs/certs.h"
 
 enum { VERSIONS_MAX = 8 };
 
 /* ---- Secrets ---- */
 
-/* As cert-manager makes them: a certificate, its key, and who signed it. */
+/* Secrets as cert-manager makes them: a certificate, its key, and the CA that signed it. */
 static const struct secret {
 	const char *suffix, *cert, *ca; /* NAME-SUFFIX of CERT.crt, CERT.key and CA.crt */
 	bool is_etcds;
@@ -86,9 +85,9 @@ static void find_versions(struct versions *ret)
 	ret->n = 0;
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		for (size_t n = 0; n < k->n_doors; n++) {
-			if (strcmp(k->doors[n].group, "annals.dev") == 0) {
-				versions_add(ret, k->doors[n].version);
+		for (size_t n = 0; n < k->n_versions; n++) {
+			if (strcmp(k->versions[n].group, "annals.dev") == 0) {
+				versions_add(ret, k->versions[n].name);
 			}
 		}
 	}
@@ -137,4 +136,60 @@ int certs_write_manifests(const struct datadir *d, const struct manifests_option
 {
 	int r = write_secrets(d, options, out, err);
 	return r || !options->has_services ? r : write_services(d, options, out, err);
+}
+
+/* Everything is embedded, so the file can be copied to another machine. It is written only when
+ * it would change: kubectl's own edits of other contexts are in other files. */
+enum { FILE_MAX = 256 * 1024 };
+
+/* kubectl's order of members. */
+static const char template[] = "apiVersion: v1\n"
+			       "kind: Config\n"
+			       "clusters:\n"
+			       "- name: annals\n"
+			       "  cluster:\n"
+			       "    server: %s\n"
+			       "    certificate-authority-data: %s\n"
+			       "users:\n"
+			       "- name: annals-admin\n"
+			       "  user:\n"
+			       "    client-certificate-data: %s\n"
+			       "    client-key-data: %s\n"
+			       "contexts:\n"
+			       "- name: annals\n"
+			       "  context:\n"
+			       "    cluster: annals\n"
+			       "    user: annals-admin\n"
+			       "current-context: annals\n";
+
+/* The three files of the template, as base64. */
+static const char *const embedded[] = {"ca.crt", "admin.crt", "admin.key"};
+
+static bool is_already(const struct datadir *d, const char *text)
+{
+	_cleanup_(buf_done) struct buf there;
+	buf_init(&there, FILE_MAX);
+	return datadir_read(d, "kubeconfig", &there) == 0 && str_is(buf_str(&there), text);
+}
+
+static int ensure(const struct datadir *d, const char *text, struct buf *err)
+{
+	return is_already(d, text) ? 0 : datadir_write(d, "kubeconfig", str_of(text), 0600, err);
+}
+
+int kubeconfig_ensure(const struct datadir *d, const char *url, struct buf *err)
+{
+	char *data[ARRAY_SIZE(embedded)] = {NULL};
+	int r = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(embedded) && !r; i++) {
+		r = datadir_encode(d, embedded[i], &data[i], err);
+	}
+	if (!r) {
+		_cleanup_(mem_freep) char *text = mem_printf(template, url, data[0], data[1], data[2]);
+		r = ensure(d, text, err);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(embedded); i++) {
+		mem_free(data[i]);
+	}
+	return r;
 }

@@ -1,6 +1,5 @@
-/* Private keys are kept here, so the folder must be its owner's alone, and two processes must
- * not write at once. flock() rather than a file with a pid: the kernel gives the lock back
- * however the process ends. */
+/* The folder keeps private keys, so nobody but its owner may write to it, and only one process at a time. The lock is by
+ * flock() rather than a file with a pid: the kernel gives it back however the process ends. */
 #include "cli/common/datadir.h"
 
 #include "base/base64.h"
@@ -27,7 +26,7 @@ static int refuse(struct buf *err, int r, const char *format, ...)
 	return r;
 }
 
-/* ---- where ---- */
+/* ---- the place ---- */
 
 static char *home(void)
 {
@@ -63,7 +62,7 @@ static int make_path(const char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* ---- whose ---- */
+/* ---- owner and lock ---- */
 
 static int check_owner(const struct datadir *d, struct buf *err)
 {
@@ -173,7 +172,7 @@ char *datadir_file(const struct datadir *d, const char *name)
 
 int datadir_read(const struct datadir *d, const char *name, struct buf *out)
 {
-	/* Through the open folder, and no links: what was checked is what is read. */
+	/* Through the open folder, and without links: so the file is in the folder that was checked. */
 	int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		return -errno;
@@ -202,7 +201,7 @@ int datadir_encode(const struct datadir *d, const char *name, char **ret, struct
 
 static int write_new(const struct datadir *d, const char *name, struct str text, mode_t mode)
 {
-	unlinkat(d->fd, name, 0); /* of a process that died here; the lock keeps others away */
+	unlinkat(d->fd, name, 0); /* left by a process that died here; the lock keeps others away */
 	int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0) {
 		return -errno;

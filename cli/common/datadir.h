@@ -10,25 +10,28 @@
 struct datadir {
 	char *path; /* absolute */
 	int fd;
-	int lock_fd; /* flock()ed for as long as it is open */
-	bool is_fleeting; /* what is written need not outlive the machine: nothing is synced */
+	int lock_fd;      /* locked by flock() while it is open */
+	bool is_fleeting; /* files need not survive a crash of the machine: nothing is synced */
 };
 
-/* $XDG_DATA_HOME/annals, or ~/.local/share/annals. mem_free. */
+/* Returns $XDG_DATA_HOME/annals, or ~/.local/share/annals. Free it with mem_free(). */
 char *datadir_default(void);
-/* Makes the folder (0700) where it is missing, and locks it. Refuses one that others can write to, and one that another
- * process has locked, which it names. 0, or -errno with a sentence in err; datadir_done() either way. */
+/* Creates the folder (0700) if it is missing, and locks it. Refuses a folder that others can
+ * write to, and one that another process has locked, which it names. Returns 0, or -errno with a
+ * sentence in err; datadir_done() either way. */
 int datadir_open(struct datadir *d, const char *path, struct buf *err);
 void datadir_done(struct datadir *d);
 
-bool datadir_is_plain(const struct datadir *d);                /* its path means itself in a URL and in a shell */
+bool datadir_is_plain(const struct datadir *d);                /* its path needs no quoting in a URL or a shell */
 char *datadir_file(const struct datadir *d, const char *name); /* its path; mem_free */
-/* The whole file, appended. 0, or -errno: -ENOENT when there is none, -EFBIG beyond the buffer's ceiling. */
+/* Appends the whole file. Returns 0, or -errno: -ENOENT if there is none, -EFBIG beyond the
+ * buffer's ceiling. */
 int datadir_read(const struct datadir *d, const char *name, struct buf *out);
-/* The whole file as base64; mem_free. 0, or -errno with a sentence in err. */
+/* Gives the whole file as base64; free it with mem_free(). Returns 0, or -errno with a sentence
+ * in err. */
 int datadir_encode(const struct datadir *d, const char *name, char **ret, struct buf *err);
 int datadir_write(const struct datadir *d, const char *name, struct str text, mode_t mode, struct buf *err);
-/* A folder in it for its owner alone. */
+/* Creates a folder in it that only its owner may use. */
 int datadir_make(const struct datadir *d, const char *name, struct buf *err);
 
 #endif

@@ -1,5 +1,4 @@
-/* The server, fsck and doctor talk to the same etcd: the same flags, with kube-apiserver's
- * names. */
+/* The server, fsck and doctor talk to the same etcd, so they have the same flags, with kube-apiserver's names. */
 #include "cli/common/etcd_flags.h"
 
 #include "cli/common/command.h"

@@ -9,18 +9,18 @@
 struct etcd_flags {
 	struct option_strings servers;
 	const char *cafile, *certfile, *keyfile;
-	const char *prefix; /* ETCD_PREFIX, unless told otherwise */
+	const char *prefix; /* ETCD_PREFIX by default */
 };
 
 #define ETCD_FLAGS_MAX 6
-#define ETCD_PREFIX "/annals" /* where nothing else is said */
+#define ETCD_PREFIX "/annals" /* the default of --etcd-prefix */
 void etcd_flags_init(struct etcd_flags *f);
 void etcd_flags_done(struct etcd_flags *f);
 /* Appends the rows to a table that has room for ETCD_FLAGS_MAX more; returns how many. */
 size_t etcd_flags_rows(struct etcd_flags *f, struct option *ret);
-/* That they go together; having no servers is fine. 0, or -EINVAL with a sentence in err. */
+/* Do they go together? It is no mistake to name no servers. 0, or -EINVAL with a sentence in err. */
 int etcd_flags_check(const struct etcd_flags *f, struct buf *err);
-/* They live as long as the flags. */
+/* The options live as long as the flags. */
 struct storage_etcd_options etcd_flags_options(const struct etcd_flags *f);
 
 #endif

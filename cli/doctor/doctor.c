@@ -1,15 +1,14 @@
-/* Each part is looked at only when its place is told, and what is not looked at is said: a
- * report without findings must not look like health. It only reads, so it can be run by whoever
- * is nervous. */
+/* Each part is checked only if its flags are given. Skipped parts are listed, because a report
+ * without findings must not look like health. doctor only reads, so it is safe to run at any time.
+ * */
 #include "base/clock.h"
-#include "cli/common/colour.h"
 #include "cli/common/command.h"
 #include "cli/common/datadir.h"
 #include "cli/common/etcd_flags.h"
+#include "cli/common/terminal.h"
 #include "cli/doctor/doctor_cluster.h"
 #include "cli/doctor/doctor_etcd.h"
 #include "cli/doctor/doctor_files.h"
-#include "cli/doctor/doctor_up.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -145,9 +144,9 @@ static void check_files(struct report *r, const struct doctor_flags *f, int64_t 
 			.cert_file = f->tls_cert_file,
 			.key_file = f->tls_key_file,
 			.is_server = true,
-			.wanted_name = f->kubeconfig ? report_text(r, "%s.%s.svc", f->service, f->ns) : NO_MEND,
-			.mend = report_text(r, "annals certs --dir=DIR --namespace=%s --service=%s    # DIR keeps the CA",
-				f->ns, f->service),
+			.wanted_name = f->kubeconfig ? report_text(r, "%s.%s.svc", f->service, f->ns) : NO_FIX,
+			.fix = report_text(r, "annals certs --dir=DIR --namespace=%s --service=%s    # DIR keeps the CA", f->ns,
+				f->service),
 		};
 		doctor_check_pair(r, &pair, now_s);
 	}
@@ -164,7 +163,7 @@ static void check_files(struct report *r, const struct doctor_flags *f, int64_t 
 static void skip(struct report *r, const char *part, const char *flags)
 {
 	r->part = part;
-	report_add(r, SEVERITY_SKIPPED, str_of(part), NO_MEND, "give %s", flags);
+	report_add(r, SEVERITY_SKIPPED, str_of(part), NO_FIX, "give %s", flags);
 }
 
 static void check_all(struct report *r, const struct doctor_flags *f)
@@ -204,7 +203,7 @@ static int print(const struct command *command, struct report *r, const struct d
 	} else {
 		report_write_text(r, colour_is_wanted(f->colour, stdout), &out);
 	}
-	/* All text in it has been made visible. */
+	/* The text has already been escaped for terminals. */
 	bool is_printed = !out.is_over && fwrite(out.p, 1, out.n, stdout) == out.n && fflush(stdout) == 0;
 	buf_clear(&out);
 	if (!is_printed) {
@@ -243,9 +242,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_doctor = {
 	.name = "doctor",
 	.usage = "[--data-dir DIR] [--kubeconfig FILE] [--etcd-servers URL,...] [--tls-cert-file FILE ...] [flags]",
-	.summary = "looks at a deployment and says what is wrong and how to mend it",
+	.summary = "looks at a deployment and says what is wrong and how to fix it",
 	.description =
-		"Looks at a deployment and says what is wrong with it, and how to mend that. It changes nothing. It looks\n"
+		"Looks at a deployment and says what is wrong with it, and how to fix that. It changes nothing. It looks\n"
 		"at each part whose place is given: the cluster (--kubeconfig), etcd (--etcd-servers), certificates in\n"
 		"files, the directory of an `annals up` (--data-dir). Without any flag it looks at the default directory\n"
 		"of `annals up`.\n\n"

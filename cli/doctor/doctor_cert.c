@@ -1,9 +1,7 @@
-/* Certificates are read into plain structs, so what is judged can be tested without files.
- * Chains are verified without looking at times: how long a certificate lives is a finding of its
- * own. The common name never counts as a server's name, because Go's crypto/x509 takes only
- * subjectAltName. */
+/* Reads certificates into plain structs, and judges them. A chain is verified without its times, because an
+ * expired certificate is a finding of its own. The common name never counts as a server's name: Go's crypto/x509
+ * looks only at subjectAltName. */
 #include "cli/doctor/doctor_cert.h"
-
 #include "base/clock.h"
 
 #include <arpa/inet.h>
@@ -52,7 +50,7 @@ static void read_names(struct certificate *c, struct arena *a)
 	}
 }
 
-/* Without the extension every use is allowed. */
+/* A certificate without the extension may be used for everything. */
 static bool may_serve(gnutls_x509_crt_t crt)
 {
 	bool has_any = false;
@@ -144,7 +142,7 @@ void certs_done(struct certs *c)
 
 /* ---- asking ---- */
 
-/* The left-most label may be *, for one label. */
+/* The left-most label of the pattern may be *, which stands for one label. */
 static bool name_fits(struct str pattern, struct str name)
 {
 	struct str head, tail;
@@ -235,63 +233,62 @@ bool certs_share_key(const struct certs *a, const struct certs *b)
 
 /* ---- judging ---- */
 
-void judge_life(struct report *r, struct str subject, const struct certificate *c, int64_t now_s, struct str mend)
+void judge_life(struct report *r, struct str subject, const struct certificate *c, int64_t now_s, struct str fix)
 {
 	char begin[TIME_RFC3339_SIZE], end[TIME_RFC3339_SIZE];
 	time_format_rfc3339(begin, c->begin_s);
 	time_format_rfc3339(end, c->end_s);
 	int64_t days = (c->end_s - now_s) / DAY_S;
 	if (c->begin_s > now_s) {
-		report_add(r, SEVERITY_ERROR, subject, mend,
+		report_add(r, SEVERITY_ERROR, subject, fix,
 			"certificate \"" STR_FMT "\" is not valid before %s: it is too new, or this machine's clock is behind",
 			STR_ARG(c->subject), begin);
 	} else if (c->end_s <= now_s) {
-		report_add(r, SEVERITY_ERROR, subject, mend, "certificate \"" STR_FMT "\" expired at %s", STR_ARG(c->subject),
-			end);
+		report_add(
+			r, SEVERITY_ERROR, subject, fix, "certificate \"" STR_FMT "\" expired at %s", STR_ARG(c->subject), end);
 	} else if (days < SOON_DAYS) {
-		report_add(r, SEVERITY_WARNING, subject, mend, "certificate \"" STR_FMT "\" expires at %s, in %lld day%s",
+		report_add(r, SEVERITY_WARNING, subject, fix, "certificate \"" STR_FMT "\" expires at %s, in %lld day%s",
 			STR_ARG(c->subject), end, (long long)days, days == 1 ? "" : "s");
 	} else {
-		report_add(r, SEVERITY_OK, subject, NO_MEND, "certificate \"" STR_FMT "\" is valid until %s",
+		report_add(r, SEVERITY_OK, subject, NO_FIX, "certificate \"" STR_FMT "\" is valid until %s",
 			STR_ARG(c->subject), end);
 	}
 }
 
-void judge_cas(struct report *r, struct str subject, const struct certs *cas, int64_t now_s, struct str mend)
+void judge_cas(struct report *r, struct str subject, const struct certs *cas, int64_t now_s, struct str fix)
 {
 	for (size_t i = 0; i < cas->n; i++) {
 		const struct certificate *c = &cas->v[i];
-		judge_life(r, subject, c, now_s, mend);
+		judge_life(r, subject, c, now_s, fix);
 		if (!c->is_ca) {
-			report_add(r, SEVERITY_WARNING, subject, mend,
+			report_add(r, SEVERITY_WARNING, subject, fix,
 				"certificate \"" STR_FMT "\" is no CA (basicConstraints): it stands for itself alone",
 				STR_ARG(c->subject));
 		}
 	}
 }
 
-static void judge_names(
-	struct report *r, struct str subject, const struct certificate *leaf, struct str wanted, struct str mend)
+static void judge_names(struct report *r, struct str subject, const struct certificate *leaf, struct str wanted, struct str fix)
 {
 	struct str names = cert_names(leaf, &r->arena);
 	if (leaf->n_names == 0) {
-		report_add(r, SEVERITY_ERROR, subject, mend,
+		report_add(r, SEVERITY_ERROR, subject, fix,
 			"it has no subjectAltName: clients written in Go, kube-apiserver among them, take no certificate "
 			"without");
 	} else if (wanted.n && !cert_has_name(leaf, wanted)) {
-		report_add(r, SEVERITY_ERROR, subject, mend, "it is not for " STR_FMT ", but for: " STR_FMT, STR_ARG(wanted),
+		report_add(r, SEVERITY_ERROR, subject, fix, "it is not for " STR_FMT ", but for: " STR_FMT, STR_ARG(wanted),
 			STR_ARG(names));
 	} else {
-		report_add(r, SEVERITY_OK, subject, NO_MEND, "it is for: " STR_FMT, STR_ARG(names));
+		report_add(r, SEVERITY_OK, subject, NO_FIX, "it is for: " STR_FMT, STR_ARG(names));
 	}
 }
 
 void judge_leaf(
-	struct report *r, struct str subject, const struct certificate *leaf, struct str wanted, int64_t now_s, struct str mend)
+	struct report *r, struct str subject, const struct certificate *leaf, struct str wanted, int64_t now_s, struct str fix)
 {
-	judge_life(r, subject, leaf, now_s, mend);
-	judge_names(r, subject, leaf, wanted, mend);
+	judge_life(r, subject, leaf, now_s, fix);
+	judge_names(r, subject, leaf, wanted, fix);
 	if (!leaf->is_for_servers) {
-		report_add(r, SEVERITY_ERROR, subject, mend, "its extendedKeyUsage does not allow it to serve (serverAuth)");
+		report_add(r, SEVERITY_ERROR, subject, fix, "its extendedKeyUsage does not allow it to serve (serverAuth)");
 	}
 }

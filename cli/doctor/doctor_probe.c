@@ -1,7 +1,6 @@
-/* A handshake of its own, without the HTTP client and without gRPC: these end at a chain that
- * they do not trust. Here nothing is verified, since that very chain is what is to be seen and
- * judged. */
-#include "cli/doctor/doctor_probe.h"
+/* Shakes hands with a TLS server, and verifies nothing. The HTTP client and gRPC give up at a chain that they do
+ * not trust, but doctor wants to judge that very chain. */
+#include "cli/doctor/doctor_cert.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +122,7 @@ static int session_init(struct session *s, const struct probe *p)
 	return e < 0 ? e : set_session(s, p);
 }
 
-/* False when nothing happens on the socket for so long. */
+/* False if nothing happens on the socket within ms. */
 static bool wait_for_peer(const struct session *s, int fd, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = gnutls_record_get_direction(s->tls) ? POLLOUT : POLLIN};
@@ -142,7 +141,8 @@ static int shake_hands(struct session *s, int fd)
 	return e;
 }
 
-/* TLS 1.3 servers refuse a client's certificate after the handshake; those of HTTP/2 speak first. */
+/* A server with TLS 1.3 refuses a client's certificate after the handshake. One with HTTP/2 speaks first, so that
+ * waiting for its first bytes shows the refusal. */
 static int hear_verdict(struct session *s, int fd)
 {
 	char bytes[64];
@@ -164,7 +164,8 @@ static void take_chain(const struct session *s, struct certs *ret, struct arena 
 	}
 }
 
-/* What becomes of a greeting in TLS: an answer that is none, or none. Who closes a connection without having read all that came resets it. */
+/* Errors of a greeting that got no answer in TLS. A reset is among them: a server that closes a connection
+ * before it has read everything resets it. */
 static bool is_no_answer(int e)
 {
 	return e == GNUTLS_E_UNEXPECTED_PACKET_LENGTH || e == GNUTLS_E_UNSUPPORTED_VERSION_PACKET ||

@@ -1,13 +1,13 @@
-/* Findings are kept until all is asked, because counts go with them and JSON is one document.
- * What came from the cluster is escaped for the terminal; commands that mend are not cut or
- * changed, since they are pasted. */
+/* Keeps findings until all checks are done, because the counts and the causes need all of them. Text from the
+ * cluster is escaped for the terminal. Commands are neither cut nor wrapped, since people paste them. */
 #include "cli/doctor/doctor_report.h"
-
 #include "base/json.h"
 #include "base/visible.h"
-#include "cli/common/colour.h"
+#include "cli/common/terminal.h"
 
+#include <assert.h>
 #include <ctype.h>
+#include <unistd.h>
 
 enum { TEXT_MAX = 64 << 20, FINDINGS_MAX = 1000 };
 
@@ -26,7 +26,7 @@ void report_done(struct report *r)
 	*r = (struct report){0};
 }
 
-/* In one line; and escaped, as the mend is when it is printed. */
+/* As one line, and escaped. */
 static struct str make_printable(struct report *r, struct str s)
 {
 	_cleanup_(buf_done) struct buf shown;
@@ -38,7 +38,7 @@ static struct str make_printable(struct report *r, struct str s)
 	return arena_dup(&r->arena, buf_str(&shown));
 }
 
-static void keep(struct report *r, struct finding f)
+static void report_keep(struct report *r, struct finding f)
 {
 	if (r->n == r->cap) {
 		r->cap = r->cap ? 2 * r->cap : 32;
@@ -47,7 +47,7 @@ static void keep(struct report *r, struct finding f)
 	r->findings[r->n++] = f;
 }
 
-void report_add(struct report *r, enum severity severity, struct str subject, struct str mend, const char *format, ...)
+void report_add(struct report *r, enum severity severity, struct str subject, struct str fix, const char *format, ...)
 {
 	r->counts[severity]++;
 	if (r->n == FINDINGS_MAX || arena_is_full(&r->arena)) {
@@ -57,13 +57,13 @@ void report_add(struct report *r, enum severity severity, struct str subject, st
 	va_start(ap, format);
 	struct str found = arena_vprintf(&r->arena, format, ap);
 	va_end(ap);
-	keep(r,
+	report_keep(r,
 		(struct finding){.severity = severity,
 			.topic = r->topic,
 			.part = r->part,
 			.subject = make_printable(r, subject),
 			.found = make_printable(r, found),
-			.mend = mend});
+			.fix = fix});
 }
 
 /* ---- as text ---- */
@@ -73,11 +73,10 @@ struct writing {
 	bool has_colours;
 };
 
-/* Lines of commands, which stay whole: they are to be pasted. */
-static void write_mend(struct str mend, struct buf *out)
+static void write_fix(struct str fix, struct buf *out)
 {
-	BUF_LITERAL(out, "           mend:\n");
-	visible_add_lines(out, mend);
+	BUF_LITERAL(out, "           fix:\n");
+	visible_add_lines(out, fix);
 	BUF_LITERAL(out, "\n\n");
 }
 
@@ -90,8 +89,8 @@ static void write_finding(const struct writing *w, const struct finding *f)
 	if (f->cause) {
 		buf_printf(
 			w->out, "           It may follow from the error of " STR_FMT ", above.\n", STR_ARG(f->cause->subject));
-	} else if (f->mend.n) {
-		write_mend(f->mend, w->out);
+	} else if (f->fix.n) {
+		write_fix(f->fix, w->out);
 	}
 }
 
@@ -100,7 +99,8 @@ static void write_count(const char *name, const char *plural, size_t n, struct b
 	buf_printf(out, "%zu %s", n, n == 1 ? name : plural);
 }
 
-/* Errors from which others follow, by themselves and before all; or everything else, by parts. */
+/* Either errors that cause others, which come first and in a section of their own; or all other
+ * findings, by parts. */
 static bool is_shown(const struct finding *f, bool is_cause)
 {
 	return (f->n_effects > 0 && !f->cause) == is_cause;
@@ -116,7 +116,7 @@ static bool write_findings(const struct report *r, const struct writing *w, bool
 		}
 		if (strcmp(part, f->part) != 0) {
 			buf_printf(w->out, "%s%s%s%s%s\n", is_first ? "" : "\n", w->has_colours ? COLOUR_BOLD : "",
-				is_cause ? "mend this first: " : "", f->part, w->has_colours ? COLOUR_END : "");
+				is_cause ? "fix this first: " : "", f->part, w->has_colours ? COLOUR_END : "");
 			part = f->part;
 			is_first = false;
 		}
@@ -155,8 +155,8 @@ static struct json *finding_json(struct arena *a, const struct finding *f)
 	add_text(a, j, "part", str_of(f->part));
 	add_text(a, j, "subject", f->subject);
 	add_text(a, j, "found", f->found);
-	if (f->mend.n) {
-		add_text(a, j, "mend", f->mend);
+	if (f->fix.n) {
+		add_text(a, j, "fix", f->fix);
 	}
 	if (f->cause) {
 		add_text(a, j, "cause", f->cause->subject);
@@ -213,4 +213,172 @@ struct str shell_word(struct arena *a, struct str word)
 	}
 	*p++ = '\'';
 	return (struct str){text, (size_t)(p - text)};
+}
+
+/* ---- causes ----
+ *
+ * One broken thing breaks all that stands on it, and ten errors hide the one to fix. Each row has the topics that a
+ * topic stands on. Two errors are connected even if the thing between them is well: perhaps nobody looked at it. */
+
+#define ON(topic) (1U << (topic))
+
+static const unsigned stands_on[N_TOPICS] = {
+	[TOPIC_ENDPOINT] = ON(TOPIC_ETCD_FILES),
+	[TOPIC_MEMBER] = ON(TOPIC_ENDPOINT),
+	[TOPIC_KEYS] = ON(TOPIC_ENDPOINT) | ON(TOPIC_MEMBER),
+	[TOPIC_UP_SERVER] = ON(TOPIC_DIRECTORY) | ON(TOPIC_UP_FILES) | ON(TOPIC_ENDPOINT) | ON(TOPIC_MEMBER),
+	[TOPIC_CLUSTER] = ON(TOPIC_APISERVER),
+	[TOPIC_READY] = ON(TOPIC_SERVING_FILES) | ON(TOPIC_ACCESS) | ON(TOPIC_TRUST) | ON(TOPIC_ENDPOINT) | ON(TOPIC_MEMBER),
+	[TOPIC_AVAILABLE] = ON(TOPIC_ROUTE) | ON(TOPIC_READY),
+	[TOPIC_DISCOVERY] = ON(TOPIC_AVAILABLE),
+};
+
+/* All topics that a topic depends on, directly or not. They come earlier in the enum, so one
+ * walk backwards finds them. */
+static unsigned foundations(enum topic topic)
+{
+	_Static_assert(N_TOPICS <= 32, "a set of topics is an unsigned");
+	assert(stands_on[topic] < ON(topic)); /* a topic depends only on earlier topics */
+	unsigned all = stands_on[topic];
+	for (unsigned t = topic; t-- > 0;) {
+		all |= all & ON(t) ? stands_on[t] : 0;
+	}
+	return all;
+}
+
+/* The lowest topic that is broken. */
+static struct finding *find_cause(const struct report *r, const struct finding *f)
+{
+	unsigned below = foundations(f->topic);
+	struct finding *lowest = NULL;
+	for (size_t i = 0; i < r->n; i++) {
+		struct finding *other = &r->findings[i];
+		bool is_below = other->severity == SEVERITY_ERROR && (below & ON(other->topic));
+		if (is_below && (!lowest || other->topic < lowest->topic)) {
+			lowest = other;
+		}
+	}
+	return lowest;
+}
+
+void report_find_causes(struct report *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct finding *f = &r->findings[i];
+		bool may_follow = f->severity == SEVERITY_ERROR || f->severity == SEVERITY_SKIPPED;
+		struct finding *cause = may_follow ? find_cause(r, f) : NULL;
+		if (cause) {
+			f->cause = cause;
+			cause->n_effects++;
+		}
+	}
+}
+
+/* ---- commands that fit the machine ----
+ *
+ * systemctl does not help in a container, nor apt-get on Fedora. Files show the kind of this machine. Of an etcd
+ * on another machine, doctor knows only the name. */
+
+static bool is_there(const char *root, const char *path)
+{
+	_cleanup_(mem_freep) char *whole = mem_printf("%s%s", root, path);
+	return access(whole, F_OK) == 0;
+}
+
+void doctor_host_look(struct doctor_host *ret, const char *root)
+{
+	static const struct {
+		const char *path, *install;
+	} managers[] = {
+		{"/usr/bin/apt-get", "apt-get install etcd-server"},
+		{"/usr/bin/dnf", "dnf install etcd"},
+		{"/sbin/apk", "apk add etcd"},
+		{"/usr/bin/zypper", "zypper install etcd"},
+	};
+	*ret = (struct doctor_host){
+		.has_systemd = is_there(root, "/run/systemd/system"),
+		/* docker, podman, and any pod */
+		.is_container = is_there(root, "/.dockerenv") || is_there(root, "/run/.containerenv") ||
+			is_there(root, "/var/run/secrets/kubernetes.io"),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(managers) && !ret->install; i++) {
+		ret->install = is_there(root, managers[i].path) ? managers[i].install : NULL;
+	}
+}
+
+/* The host of https://HOST:PORT, without brackets. */
+static struct str host_of(struct str endpoint)
+{
+	struct str host, rest = endpoint;
+	for (size_t i = 0; i + 2 < endpoint.n; i++) {
+		if (memcmp(endpoint.p + i, "://", 3) == 0) {
+			rest = (struct str){endpoint.p + i + 3, endpoint.n - i - 3};
+		}
+	}
+	str_cut(rest, '/', &host, &rest);
+	if (host.n && host.p[0] == '[') {
+		str_cut((struct str){host.p + 1, host.n - 1}, ']', &host, &rest);
+		return host;
+	}
+	str_cut(host, ':', &host, &rest);
+	return host;
+}
+
+static bool is_here(struct str endpoint, struct str host)
+{
+	return str_starts(endpoint, STR("unix:")) || str_is(host, "localhost") || str_is(host, "::1") ||
+		str_starts(host, STR("127."));
+}
+
+/* SERVICE.NAMESPACE.svc..., perhaps with a pod's name before it. */
+static bool is_in_cluster(struct str host, struct str *ret_namespace)
+{
+	struct str label, before = {NULL, 0};
+	while (host.n > 0) {
+		str_cut(host, '.', &label, &host);
+		if (str_is(label, "svc") && before.n > 0) {
+			*ret_namespace = before;
+			return true;
+		}
+		before = label;
+	}
+	return false;
+}
+
+struct str fix_start_etcd(const struct doctor_host *h, struct arena *a, struct str endpoint)
+{
+	struct str host = host_of(endpoint), ns;
+	if (is_in_cluster(host, &ns)) {
+		return arena_printf(a,
+			"kubectl --namespace=" STR_FMT " get pods,services    # does etcd run, and is that its Service?",
+			STR_ARG(shell_word(a, ns)));
+	}
+	if (!is_here(endpoint, host)) {
+		return arena_printf(a,
+			"# on " STR_FMT ": start etcd, as it is started there; and see that the address is right",
+			STR_ARG(host));
+	}
+	if (h->has_systemd) {
+		return STR("systemctl start etcd    # and see that the address is right");
+	}
+	return arena_printf(a,
+		"etcd --data-dir=DIR --listen-client-urls=" STR_FMT " --advertise-client-urls=" STR_FMT
+		"    # and see that the address is right",
+		STR_ARG(shell_word(a, endpoint)), STR_ARG(shell_word(a, endpoint)));
+}
+
+struct str fix_install_etcd(const struct doctor_host *h, struct arena *a)
+{
+	const char *which = "a release from 3.4.25, 3.5.8 or 3.6 on; one member after the other";
+	return h->install && !h->is_container ? arena_printf(a, "%s    # or %s", h->install, which)
+					      : arena_printf(a, "# run etcd of %s", which);
+}
+
+struct str fix_clock(const struct doctor_host *h)
+{
+	if (h->is_container) {
+		return STR("date --utc    # compare both machines; a container has its machine's clock, to be set there");
+	}
+	return h->has_systemd ? STR("timedatectl set-ntp true    # on the machine whose clock is wrong")
+			      : STR("date --utc    # compare both machines; then let chrony or ntpd set the wrong clock");
 }

@@ -1,33 +1,37 @@
-/* What `annals doctor` has found, in the order in which it looked. */
+/* The report of `annals doctor`: findings in the order in which doctor looked, which error may be the cause of
+ * which, and the commands that fix them on this machine.
+ *
+ * Parts of doctor ask (doctor_check_*) and judge (judge_*). A judgement takes facts and adds findings; it asks
+ * nobody, so unit tests call it without a cluster, an etcd or files. One thread does everything. */
 #ifndef CLI_DOCTOR_DOCTOR_REPORT_H
 #define CLI_DOCTOR_DOCTOR_REPORT_H
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "cli/doctor/doctor_host.h"
 
 enum severity {
 	SEVERITY_OK,
-	SEVERITY_SKIPPED, /* could not be looked at */
+	SEVERITY_SKIPPED, /* the check was not possible */
 	SEVERITY_WARNING,
 	SEVERITY_ERROR,
 	N_SEVERITIES,
 };
 
-/* What a finding is about, in the order in which one may follow from another: the table in doctor_causes.c says which do. */
+/* The subject matter of a finding. A topic can only be the cause of later topics: the table stands_on in
+ * doctor_report.c has the rules. */
 enum topic {
 	TOPIC_NONE,
-	TOPIC_ETCD_FILES,    /* what is shown to etcd, and whom to believe */
+	TOPIC_ETCD_FILES,    /* the certificate shown to etcd, and the authorities to trust */
 	TOPIC_ENDPOINT,      /* an etcd answers */
 	TOPIC_MEMBER,        /* it has a leader */
-	TOPIC_KEYS,          /* what is stored */
-	TOPIC_DIRECTORY,     /* of annals up */
-	TOPIC_UP_FILES,      /* its certificates */
-	TOPIC_UP_SERVER,     /* it is ready */
+	TOPIC_KEYS,          /* the stored keys */
+	TOPIC_DIRECTORY,     /* the directory of annals up */
+	TOPIC_UP_FILES,      /* the certificates in that directory */
+	TOPIC_UP_SERVER,     /* the server of annals up is ready */
 	TOPIC_SERVING_FILES, /* certificates of annals serve */
 	TOPIC_APISERVER,     /* kube-apiserver answers */
 	TOPIC_CLUSTER,       /* everything in the cluster */
-	TOPIC_TRUST,         /* whom annals believes, as the cluster says */
+	TOPIC_TRUST,         /* the authorities that annals trusts, by the cluster's ConfigMap */
 	TOPIC_ACCESS,        /* what annals may do in the cluster */
 	TOPIC_ROUTE,         /* APIService, Service, the CA and the certificate behind them */
 	TOPIC_READY,         /* pods of annals */
@@ -40,18 +44,25 @@ struct finding {
 	enum severity severity;
 	enum topic topic;
 	const char *part;   /* "cluster", "etcd", "files" */
-	struct str subject; /* what was looked at */
+	struct str subject; /* the thing that was looked at */
 	struct str found;
-	struct str mend; /* a command, or lines of them; empty: nothing to do */
+	struct str fix;              /* a command, or lines of them; empty: nothing to do */
 	const struct finding *cause; /* an error that it may follow from; NULL: none is known */
 	size_t n_effects;            /* how many have it as their cause */
 };
 
+/* The machine that doctor runs on. */
+struct doctor_host {
+	bool has_systemd;    /* systemd runs; an installed systemctl alone says nothing */
+	bool is_container;   /* its clock is another machine's, and nothing that is installed stays */
+	const char *install; /* "apt-get install etcd-server"; NULL: no package manager that is known to have one */
+};
+
 struct report {
-	struct arena arena; /* of all text */
+	struct arena arena; /* holds all text */
 	struct doctor_host host;
-	const char *part; /* of the findings to come */
-	enum topic topic; /* of these, too */
+	const char *part; /* for the next findings */
+	enum topic topic; /* for the next findings */
 	struct finding *findings;
 	size_t n, cap;
 	size_t counts[N_SEVERITIES];
@@ -59,22 +70,31 @@ struct report {
 
 void report_init(struct report *r);
 void report_done(struct report *r);
-/* The mend must live as long as the report, whose arena has room for it. Control characters of the rest, which may be anybody's text,
- * are escaped. Findings beyond a thousand are counted and not kept. */
-void report_add(struct report *r, enum severity severity, struct str subject, struct str mend, const char *format, ...)
+/* The fix must live as long as the report, whose arena has room for it. Control characters of the subject and of
+ * the text are escaped, since strangers may have written them. Findings beyond a thousand are only counted. */
+void report_add(struct report *r, enum severity severity, struct str subject, struct str fix, const char *format, ...)
 	_printf_(5, 6);
-#define NO_MEND ((struct str){NULL, 0})
-/* Text for subjects and mends. */
+#define NO_FIX ((struct str){NULL, 0})
+/* Text for subjects and fixes. */
 #define report_text(r, ...) arena_printf(&(r)->arena, __VA_ARGS__)
 
-/* Of each error, and of what could not be looked at: which error it may follow from. Once, when all is found. */
+/* Finds for each error and each skipped check the error that it may follow from. Call it once, after all checks. */
 void report_find_causes(struct report *r);
 
 /* Errors from which others may follow come first. */
 void report_write_text(const struct report *r, bool has_colours, struct buf *out);
 void report_write_json(struct report *r, struct buf *out);
 
-/* A word of a shell's, quoted where it has to be. */
+/* ---- commands that fix ---- */
+
+/* A word of a shell, quoted if it must be. */
 struct str shell_word(struct arena *a, struct str word);
+
+/* root: "" for this machine. */
+void doctor_host_look(struct doctor_host *ret, const char *root);
+/* Commands that this machine has; or a comment, if doctor cannot know the command. endpoint: a URL of etcd's. */
+struct str fix_start_etcd(const struct doctor_host *h, struct arena *a, struct str endpoint);
+struct str fix_install_etcd(const struct doctor_host *h, struct arena *a);
+struct str fix_clock(const struct doctor_host *h);
 
 #endif

@@ -23,7 +23,7 @@ void documents_done(struct documents *d)
 
 /* ---- bytes ---- */
 
-static int fill(struct documents *d)
+static int documents_fill(struct documents *d)
 {
 	ssize_t n;
 	do {
@@ -34,15 +34,15 @@ static int fill(struct documents *d)
 	return n > 0 ? 0 : n < 0 ? FAILED : END;
 }
 
-static int peek(struct documents *d)
+static int documents_peek(struct documents *d)
 {
-	int r = d->at < d->n ? 0 : fill(d);
+	int r = d->at < d->n ? 0 : documents_fill(d);
 	return r ? r : (unsigned char)d->chunk[d->at];
 }
 
-static int take(struct documents *d)
+static int documents_take(struct documents *d)
 {
-	int c = peek(d);
+	int c = documents_peek(d);
 	if (c >= 0) {
 		d->at++;
 		d->offset++;
@@ -51,20 +51,20 @@ static int take(struct documents *d)
 	return c;
 }
 
-/* The next byte that is no blank. */
+/* Skips blanks and returns the next byte. */
 static int peek_token(struct documents *d)
 {
-	int c = peek(d);
+	int c = documents_peek(d);
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
-		take(d);
-		c = peek(d);
+		documents_take(d);
+		c = documents_peek(d);
 	}
 	return c;
 }
 
 /* ---- errors ---- */
 
-static int fail(struct documents *d, int c, const char *wanted, struct buf *err)
+static int documents_fail(struct documents *d, int c, const char *wanted, struct buf *err)
 {
 	if (c == FAILED) {
 		buf_printf(err, "cannot read the file: %s", strerror(errno));
@@ -90,22 +90,23 @@ static int fail_size(struct documents *d, uint64_t line, struct buf *err)
 
 /* ---- values ---- */
 
-/* Where a value's text goes to; NULL: nowhere. */
+/* The buffer for a value's text; NULL: the text is skipped. */
 static bool keep(struct buf *to, int c)
 {
 	return !to || buf_addc(to, (char)c);
 }
 
-/* From its first quote to its last. Of what it says, up to n bytes go to `ret`, escapes as they stand. */
+/* Reads a string from its first quote to its last. Copies up to n bytes of its content to `ret`,
+ * with escapes unchanged. */
 static int take_string(struct documents *d, struct buf *to, char *ret, size_t n)
 {
 	size_t length = 0;
-	int c = take(d);
+	int c = documents_take(d);
 	bool fits = keep(to, c);
-	for (c = take(d); c >= 0 && c != '"' && fits; c = take(d)) {
+	for (c = documents_take(d); c >= 0 && c != '"' && fits; c = documents_take(d)) {
 		fits = keep(to, c);
 		if (c == '\\') {
-			c = take(d);
+			c = documents_take(d);
 			fits = fits && c >= 0 && keep(to, c);
 		}
 		if (ret && length + 1 < n && c >= 0) {
@@ -123,7 +124,7 @@ static int take_value(struct documents *d, struct buf *to)
 {
 	size_t depth = 0;
 	do {
-		int c = peek(d), r = 0;
+		int c = documents_peek(d), r = 0;
 		if (c == '"') {
 			r = take_string(d, to, NULL, 0);
 		} else if (c < 0) {
@@ -131,10 +132,10 @@ static int take_value(struct documents *d, struct buf *to)
 		} else {
 			depth += c == '{' || c == '[';
 			if (depth == 0 && (c == ',' || c == '}' || c == ']')) {
-				return 0; /* it was a number or a word, and what follows is not its */
+				return 0; /* the byte behind a number or a word is not part of it */
 			}
 			depth -= (c == '}' || c == ']');
-			r = keep(to, take(d)) ? 0 : -EFBIG;
+			r = keep(to, documents_take(d)) ? 0 : -EFBIG;
 			if (depth == 0 && (c == '}' || c == ']')) {
 				return r;
 			}
@@ -160,7 +161,7 @@ static int take_item(struct documents *d, struct document *ret, struct buf *err)
 		return fail_size(d, ret->line, err);
 	}
 	if (r) {
-		return fail(d, r, "the end of an object", err);
+		return documents_fail(d, r, "the end of an object", err);
 	}
 	ret->text = buf_str(&d->text);
 	ret->length = ret->text.n;
@@ -170,50 +171,51 @@ static int take_item(struct documents *d, struct document *ret, struct buf *err)
 	return 1;
 }
 
-/* The members behind the items say nothing that is needed. */
+/* Skips the members behind the items: none of them is needed. */
 static int end_list(struct documents *d, struct buf *err)
 {
 	int c;
-	take(d); /* ] */
+	documents_take(d); /* ] */
 	d->is_in_list = false;
 	while ((c = peek_token(d)) >= 0 && c != '}') {
-		int r = strchr(",:]", c) ? (take(d), 0) : take_value(d, NULL);
+		int r = strchr(",:]", c) ? (documents_take(d), 0) : take_value(d, NULL);
 		if (r) {
-			return fail(d, r, "the end of the List", err);
+			return documents_fail(d, r, "the end of the List", err);
 		}
 	}
 	if (c < 0) {
-		return fail(d, c, "the end of the List", err);
+		return documents_fail(d, c, "the end of the List", err);
 	}
-	take(d);
+	documents_take(d);
 	return 0;
 }
 
-/* 1: an item; 0: there are no more of them. */
+/* Returns 1 with an item, or 0 if there are no more. */
 static int next_item(struct documents *d, struct document *ret, struct buf *err)
 {
 	int c = peek_token(d);
 	if (!d->is_first_item && c == ',') {
-		take(d);
+		documents_take(d);
 		c = peek_token(d);
 	} else if (!d->is_first_item && c != ']') {
-		return fail(d, c, "a comma or the end of the List's items", err);
+		return documents_fail(d, c, "a comma or the end of the List's items", err);
 	}
 	d->is_first_item = false;
 	if (c == ']') {
 		return end_list(d, err);
 	}
-	return c == '{' ? take_item(d, ret, err) : fail(d, c, "an object", err);
+	return c == '{' ? take_item(d, ret, err) : documents_fail(d, c, "an object", err);
 }
 
 /* ---- an object ---- */
 
-/* A member of the outermost object, whose name has been read. 1: it is the items of a List, and behind its '['. */
+/* Reads a member of the outermost object, whose name has been read. Returns 1 behind the '[' of
+ * a List's items. */
 static int take_member(struct documents *d, const char *name)
 {
 	int c = peek_token(d);
 	if (c == '[' && strcmp(name, "items") == 0) {
-		take(d);
+		documents_take(d);
 		return 1;
 	}
 	if (c == '"' && strcmp(name, "kind") == 0) {
@@ -225,7 +227,7 @@ static int take_member(struct documents *d, const char *name)
 	return c < 0 ? c : take_value(d, &d->text);
 }
 
-/* Up to its end, 0; or up to its items, 1. */
+/* Reads members up to the end of the object (0) or to its items (1). */
 static int take_members(struct documents *d)
 {
 	char name[NAME_MAX_BYTES + 1];
@@ -235,13 +237,13 @@ static int take_members(struct documents *d)
 			r = take_string(d, &d->text, name, sizeof(name));
 			c = r ? r : peek_token(d);
 			if (!r && c == ':') {
-				r = keep(&d->text, take(d)) ? take_member(d, name) : -EFBIG;
+				r = keep(&d->text, documents_take(d)) ? take_member(d, name) : -EFBIG;
 			}
 		} else {
-			r = c < 0 ? c : keep(&d->text, take(d)) ? 0 : -EFBIG;
+			r = c < 0 ? c : keep(&d->text, documents_take(d)) ? 0 : -EFBIG;
 		}
 	}
-	return r ? r : keep(&d->text, take(d)) ? 0 : -EFBIG;
+	return r ? r : keep(&d->text, documents_take(d)) ? 0 : -EFBIG;
 }
 
 static int next_object(struct documents *d, struct document *ret, struct buf *err)
@@ -249,19 +251,19 @@ static int next_object(struct documents *d, struct document *ret, struct buf *er
 	*ret = (struct document){.offset = d->offset, .line = d->line};
 	d->list_kind[0] = d->list_version[0] = '\0';
 	buf_clear(&d->text);
-	buf_addc(&d->text, (char)take(d));
+	buf_addc(&d->text, (char)documents_take(d));
 	int r = take_members(d);
 	if (r == -EFBIG) {
 		return fail_size(d, ret->line, err);
 	}
 	if (r < 0) {
-		return fail(d, r, "the end of an object", err);
+		return documents_fail(d, r, "the end of an object", err);
 	}
 	d->is_in_list = d->is_first_item = r == 1;
 	ret->text = buf_str(&d->text);
 	ret->length = d->offset - ret->offset;
 	if (ret->length > d->text.ceiling && !d->is_in_list) {
-		return fail_size(d, ret->line, err); /* of blanks */
+		return fail_size(d, ret->line, err); /* too many blanks */
 	}
 	return 1;
 }
@@ -281,7 +283,7 @@ int documents_next(struct documents *d, struct document *ret, struct buf *err)
 		if (c == END) {
 			return 0;
 		}
-		r = c == '{' ? next_object(d, ret, err) : fail(d, c, "an object", err);
+		r = c == '{' ? next_object(d, ret, err) : documents_fail(d, c, "an object", err);
 		if (r < 0 || !d->is_in_list) {
 			return r;
 		}

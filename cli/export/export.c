@@ -1,15 +1,296 @@
-/* A file with objects in it has Secrets in it: it is its owner's alone. It gets its name only once it is whole, so that nobody
- * takes half of one for a backup. */
+/* Objects of a store become lines of a file, all as they were at one revision. Counting comes first: it names that revision, and the header says how many
+ * objects follow. The file has Secrets in it, so it is its owner's alone. It gets its name only once it is whole, so that nobody takes half of one for a
+ * backup. */
+#include "api/model/storage_version.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/hex.h"
+#include "base/options.h"
+#include "base/sha256.h"
 #include "cli/common/command.h"
-#include "cli/export/export_walk.h"
-#include "cli/fsck/data_flags.h"
+#include "cli/common/terminal.h"
+#include "cli/export/export_form.h"
+#include "cli/fsck/fsck_store.h"
+#include "storage/keys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- kinds: what both commands must agree on ---- */
+
+bool export_is_momentary(const struct kind *k)
+{
+	static const char *const kinds[] = {"Lease", "StorageVersion"};
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strcmp(k->kind, kinds[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "controllerrevisions", "controllerrevisions.apps", "controllerrevisions.annals.dev": all are one kind here. */
+static bool is_called(const struct kind *k, struct str resource, struct str group, bool has_group)
+{
+	if (!str_is(resource, k->resource)) {
+		return false;
+	}
+	bool is_found = !has_group;
+	for (size_t i = 0; i < k->n_versions && !is_found; i++) {
+		is_found = str_is(group, k->versions[i].group);
+	}
+	return is_found;
+}
+
+const struct kind *export_find_kind(struct str name)
+{
+	struct str resource, group;
+	bool has_group = str_cut(name, '.', &resource, &group);
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (kind_is_stored(kind_at(i)) && is_called(kind_at(i), resource, group, has_group)) {
+			return kind_at(i);
+		}
+	}
+	return NULL;
+}
+
+/* ---- the walk ---- */
+
+struct export_options {
+	struct storage *storage;
+	struct str prefix;
+	const struct option_strings *resources, *namespaces; /* both empty: export everything */
+	FILE *out;
+};
+
+enum {
+	ARENA_BYTES = 64 << 20,
+	KEY_BYTES = 64 << 10,
+};
+
+struct walk {
+	const struct export_options *options;
+	int64_t revision;
+	uint64_t counts[KIND_COUNT_MAX], n;
+	struct sha256_ctx digest;
+	struct arena keys, object;
+	struct buf line;
+	const struct kind *kind; /* of the range that is being read */
+	struct progress progress;
+	struct buf *err;
+};
+
+/* ---- which objects ---- */
+
+static bool is_named(const struct option_strings *names, const struct kind *k)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (export_find_kind(str_of(names->v[i])) == k) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_namespace(const struct kind *k)
+{
+	return strcmp(k->kind, "Namespace") == 0;
+}
+
+/* Where namespaces are chosen, the Namespaces themselves are exported, too; other cluster-scoped objects are not. */
+static bool is_wanted(const struct walk *w, const struct kind *k)
+{
+	const struct export_options *o = w->options;
+	if (!kind_is_stored(k) || (o->namespaces->n && !k->is_namespaced && !is_namespace(k))) {
+		return false;
+	}
+	return o->resources->n ? is_named(o->resources, k) : !export_is_momentary(k);
+}
+
+static struct str directory(struct walk *w, const struct kind *k)
+{
+	return key_object(&w->keys, w->options->prefix, str_of(k->versions[0].group), str_of(k->resource), STR(""), STR(""));
+}
+
+/* Gives one range of a kind's keys: all of them, a namespace, or the Namespace itself (range_end
+ * empty). Returns false if there are no more. */
+static bool nth_range(struct walk *w, const struct kind *k, size_t i, struct str *ret_key, struct str *ret_end)
+{
+	const struct option_strings *namespaces = w->options->namespaces;
+	struct str all = directory(w, k);
+	if (i >= MAX(namespaces->n, (size_t)1)) {
+		return false;
+	}
+	const char *slash = is_namespace(k) ? "" : "/";
+	*ret_key = namespaces->n ? arena_printf(&w->keys, STR_FMT "%s%s", STR_ARG(all), namespaces->v[i], slash) : all;
+	*ret_end = namespaces->n && is_namespace(k) ? STR("") : storage_prefix_end(&w->keys, *ret_key);
+	return true;
+}
+
+/* ---- etcd ---- */
+
+/* The first count names the revision of all that follows. */
+static int count_range(struct walk *w, const struct kind *k, struct str key, struct str end)
+{
+	struct storage_range r = {.key = key, .range_end = end, .count_only = true, .at_revision = w->revision};
+	int error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? 0 : store_range_fail(&r, w->revision, w->err);
+	if (!error) {
+		w->revision = w->revision ? w->revision : r.op.revision;
+		w->counts[k->index] += (uint64_t)r.count;
+		w->progress.total += (uint64_t)r.count;
+	}
+	storage_op_clear(&r.op);
+	return error;
+}
+
+/* ---- lines ---- */
+
+static int write_line(struct walk *w)
+{
+	if (w->line.is_over) {
+		buf_adds(w->err, "a line would be too long");
+		return -EFBIG;
+	}
+	buf_addc(&w->line, '\n');
+	sha256_update(&w->digest, w->line.n, (const uint8_t *)w->line.p);
+	if (fwrite(w->line.p, 1, w->line.n, w->options->out) != w->line.n) {
+		int r = errno ? errno : EIO;
+		buf_printf(w->err, "cannot write: %s", strerror(r));
+		return -r;
+	}
+	buf_clear(&w->line);
+	return 0;
+}
+
+static struct json *header(struct walk *w, struct arena *a)
+{
+	char now[TIME_RFC3339_SIZE];
+	struct json *h = json_object(a), *counts = json_object(a), *namespaces = json_array(a);
+	time_format_rfc3339(now, clock_wall_s());
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (w->counts[i]) {
+			json_add(a, counts, kind_group_resource(kind_at(i), a), json_int(a, (int64_t)w->counts[i]));
+		}
+	}
+	for (size_t i = 0; i < w->options->namespaces->n; i++) {
+		json_append(a, namespaces, json_string(a, str_of(w->options->namespaces->v[i])));
+	}
+	json_add(a, h, STR("kind"), json_string(a, STR(EXPORT_HEADER)));
+	json_add(a, h, STR("apiVersion"), json_string(a, STR(EXPORT_API_VERSION)));
+	json_add(a, h, STR("annals"), json_string(a, STR(ANNALS_VERSION)));
+	json_add(a, h, STR("time"), json_string(a, arena_dup(a, str_of(now))));
+	json_add(a, h, STR("prefix"), json_string(a, w->options->prefix));
+	json_add(a, h, STR("revision"), json_string(a, arena_printf(a, "%" PRId64, w->revision)));
+	json_add(a, h, STR("objects"), json_int(a, (int64_t)w->progress.total));
+	json_add(a, h, STR("resources"), counts);
+	if (namespaces->n) {
+		json_add(a, h, STR("namespaces"), namespaces);
+	}
+	return h;
+}
+
+/* The digest covers all bytes before this line. */
+static int write_trailer(struct walk *w)
+{
+	unsigned char digest[SHA256_SIZE];
+	char hex[2 * SHA256_SIZE];
+	struct sha256_ctx before = w->digest;
+	sha256_digest(&before, SHA256_SIZE, digest);
+	hex_write(hex, (const char *)digest, SHA256_SIZE);
+	buf_printf(&w->line,
+		"{\"kind\":\"" EXPORT_TRAILER "\",\"apiVersion\":\"" EXPORT_API_VERSION "\",\"objects\":%" PRIu64
+		",\"sha256\":\"%.*s\"}",
+		w->n, (int)sizeof(hex), hex);
+	return write_line(w);
+}
+
+/* The file has the hub form, which has all fields, in every version in which objects are stored. */
+static int write_object(struct walk *w, const struct kind *k, const struct storage_kv *kv)
+{
+	struct object *o;
+	arena_clear(&w->object);
+	if (object_decode_stored(&o, k, kv->value, kv->mod_revision, &w->object)) {
+		buf_printf(w->err,
+			"the object at " STR_FMT " cannot be read, and nothing is left out silently: see annals fsck",
+			STR_ARG(kv->key));
+		return -EBADMSG;
+	}
+	object_encode_stored(&w->line, o, &k->versions[0]);
+	w->n++;
+	return write_line(w);
+}
+
+/* ---- pages ---- */
+
+static int write_page(void *ctx, const struct storage_range *page)
+{
+	struct walk *w = ctx;
+	int error = 0;
+	for (size_t i = 0; i < page->n_kvs && !error; i++) {
+		error = write_object(w, w->kind, &page->kvs[i]);
+	}
+	progress_add(&w->progress, page->n_kvs);
+	return error;
+}
+
+static int write_range(struct walk *w, const struct kind *k, struct str key, struct str end)
+{
+	w->kind = k;
+	return store_pages_each(w->options->storage, key, end, &w->revision, write_page, w, w->err);
+}
+
+/* ---- all of it ---- */
+
+static int each_range(struct walk *w, int (*visit)(struct walk *w, const struct kind *k, struct str key, struct str end))
+{
+	int r = 0;
+	for (size_t i = 0; i < kind_count() && !r; i++) {
+		struct str key, end;
+		for (size_t n = 0; is_wanted(w, kind_at(i)) && !r && nth_range(w, kind_at(i), n, &key, &end); n++) {
+			r = visit(w, kind_at(i), key, end);
+			arena_clear(&w->keys);
+		}
+	}
+	return r;
+}
+
+static int walk(struct walk *w)
+{
+	int r = each_range(w, count_range);
+	if (!r) {
+		arena_clear(&w->object);
+		json_encode(&w->line, header(w, &w->object));
+		r = write_line(w);
+	}
+	r = r ? r : each_range(w, write_range);
+	progress_clear(&w->progress);
+	return r ? r : write_trailer(w);
+}
+
+/* 0, with the number of objects and the revision; or -errno with a sentence in err. */
+static int export_walk(const struct export_options *options, uint64_t *ret_n, int64_t *ret_revision, struct buf *err)
+{
+	struct walk w = {.options = options, .err = err};
+	sha256_init(&w.digest);
+	arena_init(&w.keys, KEY_BYTES);
+	arena_init(&w.object, ARENA_BYTES);
+	buf_init(&w.line, EXPORT_LINE_MAX);
+	progress_init(&w.progress, "exported", "objects", 0);
+	int r = walk(&w);
+	*ret_n = w.n;
+	*ret_revision = w.revision;
+	buf_done(&w.line);
+	arena_done(&w.object);
+	arena_done(&w.keys);
+	return r;
+}
+
+/* ---- flags ---- */
 
 struct export_flags {
 	struct data_flags store;
@@ -35,7 +316,8 @@ static int parse_flags(const struct command *command, struct export_flags *f, in
 {
 	struct option options[6 + DATA_FLAGS_MAX] = {
 		OPTIONS_GROUP("General"),
-		FLAG("output", OPTION_STRING, &f->output, "FILE", "The file to write; - is standard output."),
+		FLAG("output", OPTION_STRING, &f->output, "FILE",
+			"The file to write, readable by its owner alone, and no symbolic link; - is standard output."),
 		FLAG("o", OPTION_STRING, &f->output, "FILE", "The same."),
 		FLAG("resources", OPTION_STRINGS, &f->resources, "NAME,...",
 			"Only these: providers, controllerrevisions.annals.dev, ... By default all but Leases and "
@@ -49,24 +331,31 @@ static int parse_flags(const struct command *command, struct export_flags *f, in
 
 /* ---- the file ---- */
 
-/* A device, a pipe or a link is written to. Only a file gives up its name: root must not replace /dev/null. */
+/* Devices and pipes are written to directly. Only a regular file is replaced: root must not
+ * replace /dev/null. */
 static bool is_replaced(const char *path)
 {
 	struct stat st;
 	return lstat(path, &st) < 0 || S_ISREG(st.st_mode);
 }
 
-/* temporary: NULL to write into what is there. */
+/* temporary: NULL to write into the existing file. */
 static FILE *open_output(const char *path, const char *temporary, struct buf *err)
 {
 	if (strcmp(path, "-") == 0) {
 		return stdout;
 	}
 	if (temporary) {
-		unlink(temporary); /* of an export that died */
+		unlink(temporary); /* left by an export that died */
 	}
 	int fd = temporary ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
-			   : open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+			   : open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ELOOP) {
+		/* A link could lead the file to a place of somebody else's choice, where others
+		 * may read it. */
+		buf_printf(err, "--output %s is a symbolic link: name the file itself, or - for standard output", path);
+		return NULL;
+	}
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!out) {
 		buf_printf(err, "cannot make %s: %s", temporary ? temporary : path, strerror(errno));

@@ -9,9 +9,10 @@
 #define EXPORT_HEADER "ExportHeader"
 #define EXPORT_TRAILER "ExportTrailer"
 
-enum { EXPORT_LINE_MAX = 16 << 20 }; /* bytes: beyond what etcd takes, also where somebody has indented it */
+enum { EXPORT_LINE_MAX = 16 << 20 }; /* bytes: more than etcd accepts, even if the line has been indented */
 
-/* Whether objects of the kind only say what processes are doing right now: those of another time would mislead them. */
+/* Do objects of the kind only describe what processes are doing right now? Old ones would
+ * mislead them. */
 bool export_is_momentary(const struct kind *k);
 
 /* A kind as people call it: its resource in any of its versions' groups, with the group behind a dot or alone where that is enough. NULL: none. */

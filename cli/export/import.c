@@ -1,22 +1,264 @@
 /* Everything is checked before anything is written, since an import that stops in its middle leaves
  * a store that is neither the old one nor the new one. */
 #include "cli/export/import.h"
-
+#include "api/model/members.h"
 #include "api/rules/validate.h"
+#include "base/sha256.h"
 #include "cli/common/command.h"
 #include "cli/export/export_form.h"
-#include "cli/fsck/data_flags.h"
+#include "cli/fsck/fsck_store.h"
+#include "client/rest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- the input: a file, or a copy of what comes through a pipe, which can be read once only ---- */
+
+enum { CHUNK = 256 << 10 };
+
+int import_file_temporary(struct buf *err)
+{
+	const char *dir = getenv("TMPDIR");
+	_cleanup_(mem_freep) char *path = mem_printf("%s/annals-import-XXXXXX", dir && dir[0] == '/' ? dir : "/var/tmp");
+	int fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0) {
+		int r = errno;
+		buf_printf(err, "cannot make %s: %s", path, strerror(r));
+		return -r;
+	}
+	unlink(path);
+	return fd;
+}
+
+static int copy(int from, int to, struct buf *err)
+{
+	_cleanup_(mem_freep) char *chunk = mem_alloc(CHUNK);
+	uint64_t total = 0;
+	ssize_t n;
+	while ((n = read(from, chunk, CHUNK)) != 0) {
+		int r = n > 0 ? file_write(to, (struct str){chunk, (size_t)n}) : errno == EINTR ? 0 : -errno;
+		total += n > 0 ? (uint64_t)n : 0;
+		if (r) {
+			buf_printf(err, "cannot keep a copy of standard input (in $TMPDIR, or /var/tmp): %s", strerror(-r));
+			return r;
+		}
+		if (total > IMPORT_COPY_MAX) {
+			buf_printf(err, "standard input is larger than %" PRIu64 " GiB: give a file", IMPORT_COPY_MAX >> 30);
+			return -EFBIG;
+		}
+	}
+	return 0;
+}
+
+static int open_copy(int from, struct buf *err)
+{
+	int fd = import_file_temporary(err);
+	int r = fd < 0 ? fd : copy(from, fd, err);
+	if (r && fd >= 0) {
+		close(fd);
+	}
+	return r ? r : fd;
+}
+
+int import_file_open(const char *path, struct buf *err)
+{
+	struct stat st;
+	if (strcmp(path, "-") == 0) {
+		return open_copy(STDIN_FILENO, err);
+	}
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int r = errno;
+		buf_printf(err, "cannot open %s: %s", path, strerror(r));
+		return -r;
+	}
+	if (S_ISREG(st.st_mode)) {
+		return fd;
+	}
+	int copied = open_copy(fd, err);
+	close(fd);
+	return copied;
+}
+
+static int digest(int fd, uint64_t upto, unsigned char all[32], unsigned char part[32])
+{
+	_cleanup_(mem_freep) char *chunk = mem_alloc(CHUNK);
+	struct sha256_ctx whole, first;
+	uint64_t at = 0;
+	ssize_t n;
+	sha256_init(&whole);
+	sha256_init(&first);
+	while ((n = pread(fd, chunk, CHUNK, (off_t)at)) != 0) {
+		if (n < 0 && errno != EINTR) {
+			return -errno;
+		}
+		if (n > 0) {
+			size_t length = (size_t)n;
+			sha256_update(&whole, length, (const uint8_t *)chunk);
+			sha256_update(&first, at < upto ? (size_t)MIN((uint64_t)length, upto - at) : 0, (const uint8_t *)chunk);
+			at += length;
+		}
+	}
+	sha256_digest(&whole, SHA256_SIZE, all);
+	sha256_digest(&first, SHA256_SIZE, part);
+	return 0;
+}
+
+int import_file_digest(int fd, uint64_t upto, unsigned char all[32], unsigned char part[32], struct buf *err)
+{
+	int r = digest(fd, upto, all, part);
+	if (r) {
+		buf_printf(err, "cannot read the file: %s", strerror(-r));
+	}
+	return r;
+}
+
+int import_file_read(struct import *im, const struct entry *e, struct arena *a, struct str *ret)
+{
+	char *text = arena_text(a, e->length);
+	size_t done = 0;
+	while (done < e->length) {
+		ssize_t n = pread(im->fd, text + done, e->length - done, (off_t)(e->offset + done));
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n <= 0) {
+			buf_printf(im->err, "cannot read line %u again: %s", e->line,
+				n < 0 ? strerror(errno) : "the file is shorter");
+			return -EIO;
+		}
+		done += (size_t)n;
+	}
+	*ret = (struct str){text, e->length};
+	return 0;
+}
+
+/* ---- another cluster: its objects become lines of a file without a name, so all is checked before anything is written ---- */
+
+enum { LINE_BYTES = EXPORT_LINE_MAX, TREE_BYTES = 256 << 20 };
+
+struct fetch {
+	struct client *client;
+	int fd;
+	uint64_t n_bytes; /* bytes written to the copy */
+	struct buf line;
+	struct arena arena;
+	const struct kind *kind;
+	const struct version *version;
+	int error;
+	struct buf *err;
+};
+
+/* Adds kind and version, which items of a list lack. */
+static bool write_item(void *ctx, const struct json *item)
+{
+	struct fetch *f = ctx;
+	struct json *whole = json_object(&f->arena);
+	json_add(&f->arena, whole, STR("kind"), json_string(&f->arena, str_of(f->kind->kind)));
+	json_add(&f->arena, whole, STR("apiVersion"), json_string(&f->arena, version_api_version(f->version, &f->arena)));
+	for (uint32_t i = 0; json_is(item, JSON_OBJECT) && i < item->n; i++) {
+		if (!str_is(item->members[i].name, "kind") && !str_is(item->members[i].name, "apiVersion")) {
+			json_add(&f->arena, whole, item->members[i].name, item->members[i].value);
+		}
+	}
+	if (!json_encode(&f->line, whole) || !buf_addc(&f->line, '\n')) {
+		f->error = -EFBIG;
+	} else if (f->line.n > IMPORT_COPY_MAX - f->n_bytes) {
+		f->error = -EFBIG;
+	} else {
+		f->error = file_write(f->fd, buf_str(&f->line));
+		f->n_bytes += f->line.n;
+	}
+	buf_clear(&f->line);
+	arena_clear(&f->arena);
+	if (f->error) {
+		buf_printf(f->err, "cannot keep a copy of a %s: %s", f->kind->kind, strerror(-f->error));
+	}
+	return f->error == 0;
+}
+
+static int refuse(struct fetch *f, const struct answer *a)
+{
+	buf_printf(f->err, "cannot list %s of the other cluster: " STR_FMT, f->kind->resource, STR_ARG(a->message));
+	return -EIO;
+}
+
+static int fetch_list(struct fetch *f, const char *ns)
+{
+	const struct resource resource = {str_of(f->version->group), str_of(f->version->name), str_of(f->kind->resource)};
+	const struct target target = {.resource = &resource, .namespace = str_of(ns)};
+	struct answer answer;
+	answer_init(&answer);
+	int r = rest_each(f->client, &target, false, write_item, f, &answer) ? refuse(f, &answer) : f->error;
+	answer_done(&answer);
+	return r;
+}
+
+/* Finds the API version to list: controllerrevisions.apps in apps, controllerrevisions in the
+ * kind's own group. */
+static const struct version *find_version(const struct kind *k, struct str name)
+{
+	struct str resource, group;
+	bool has_group = str_cut(name, '.', &resource, &group);
+	for (size_t i = 0; i < k->n_versions; i++) {
+		if (!has_group || str_is(group, k->versions[i].group)) {
+			return &k->versions[i];
+		}
+	}
+	return &k->versions[0];
+}
+
+static int fetch_all(struct fetch *f, const struct option_strings *resources, const struct option_strings *namespaces)
+{
+	int r = 0;
+	for (size_t i = 0; i < resources->n && !r; i++) {
+		f->kind = export_find_kind(str_of(resources->v[i]));
+		f->version = find_version(f->kind, str_of(resources->v[i]));
+		if (!namespaces->n || !f->kind->is_namespaced) {
+			r = fetch_list(f, NULL);
+		}
+		for (size_t n = 0; n < namespaces->n && f->kind->is_namespaced && !r; n++) {
+			r = fetch_list(f, namespaces->v[n]);
+		}
+	}
+	return r;
+}
+
+int import_fetch(const char *kubeconfig, const char *context, const struct option_strings *resources,
+	const struct option_strings *namespaces, struct buf *err)
+{
+	struct fetch f = {.err = err, .fd = -1};
+	struct client_config config = {0};
+	buf_init(&f.line, LINE_BYTES);
+	arena_init(&f.arena, TREE_BYTES);
+	int r = client_config_load(&config, kubeconfig, context, err);
+	r = r ? r : client_new(&f.client, &config, err);
+	f.fd = r ? r : import_file_temporary(err);
+	r = f.fd < 0 ? f.fd : fetch_all(&f, resources, namespaces);
+	if (f.client) {
+		client_free(f.client);
+	}
+	client_config_done(&config);
+	if (r && f.fd >= 0) {
+		close(f.fd);
+	}
+	arena_done(&f.arena);
+	buf_done(&f.line);
+	return r ? r : f.fd;
+}
+
+/* ---- the command ---- */
 
 struct import_flags {
 	struct data_flags store;
 	struct option_strings resources, namespaces, renames;
 	const char *on_conflict, *kubeconfig, *context, *file;
 	bool is_exact, is_rehearsal, creates_namespaces;
-	struct import_options options; /* worked out of the above */
+	struct import_options options; /* derived from the flags above */
 };
 
 /* ---- flags ---- */
@@ -85,7 +327,7 @@ static int check_flags(void *flags, struct buf *err)
 	return r ? r : data_flags_check(&f->store, err);
 }
 
-/* The file may stand before the flags or behind them. */
+/* The file may come before or after the flags. */
 static int parse_flags(const struct command *command, struct import_flags *f, int argc, char **argv)
 {
 	struct option options[11 + DATA_FLAGS_MAX] = {
@@ -159,7 +401,7 @@ static int refuse_troubles(const struct import *im, struct buf *err)
 	return -EINVAL;
 }
 
-/* Both passes of checks tell all they find. */
+/* Runs both passes of checks, and reports everything that they find. */
 static int check_all(struct import *im)
 {
 	int r = import_scan(im);

@@ -1,11 +1,10 @@
-/* What an object becomes on its way from the file into the store. New uids are made of the old
- * ones and a salt that the store keeps until the import is complete: an import that is taken up
- * again makes the same ones, without a list of them. */
+/* How an object changes on its way from the file into the store. New uids are made of the old ones and a salt, which the store keeps until the import is
+ * complete. So an import that is resumed makes the same uids, without a list of them. */
 #include "cli/export/import.h"
 
-#include "api/apply/managed.h"
 #include "api/model/members.h"
-#include "api/record/names.h"
+#include "api/patch/managed.h"
+#include "api/record/state.h"
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/sha256.h"
@@ -69,8 +68,8 @@ static int refuse(struct buf *why, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Stored objects are not checked when they are read, since servers alone write them. A file is anybody's: so its types are checked
- * first, and a form that no server would have written becomes what a server would have made of it. */
+/* Stored objects are not checked when they are read, since only servers write them. Anybody may have written a file. So its types are checked first, and
+ * a form that no server would have written is put into normal form. */
 static int read_exported(const struct kind *k, struct str text, struct arena *a, struct object **ret, struct buf *why)
 {
 	struct decode_report report = {0};
@@ -81,7 +80,7 @@ static int read_exported(const struct kind *k, struct str text, struct arena *a,
 	if (error) {
 		return refuse(why, "%s", json_error_text(a, error, text, at));
 	}
-	if (kind_door(k, json_text(json_gets(in, "apiVersion"))) != &k->doors[0]) {
+	if (kind_version(k, json_text(json_gets(in, "apiVersion"))) != &k->versions[0]) {
 		return refuse(why, "exports have it in another version");
 	}
 	struct json *kept = json_gets(in, OBJECT_KEPT_MEMBER), *shown = kept ? json_copy(a, in) : in;
@@ -102,9 +101,10 @@ static int read_exported(const struct kind *k, struct str text, struct arena *a,
 	return 0;
 }
 
-static int read_foreign(
-	const struct kind *k, const struct door *door, struct str text, struct arena *a, struct object **ret, struct buf *why)
+static int read_foreign(const struct kind *k, const struct version *version, struct str text, struct arena *a,
+	struct object **ret, struct buf *why)
 {
+	struct decode_report report = {0};
 	struct json *in;
 	struct str reason = STR("");
 	size_t at;
@@ -112,14 +112,25 @@ static int read_foreign(
 	if (error) {
 		return refuse(why, "%s", json_error_text(a, error, text, at));
 	}
-	return object_decode(ret, k, door, in, NULL, a, NULL, &reason) ? refuse(why, STR_FMT, STR_ARG(reason)) : 0;
+	if (object_decode(ret, k, version, in, NULL, a, &report, &reason)) {
+		return refuse(why, STR_FMT, STR_ARG(reason));
+	}
+	/* Other clusters may have fields that are unknown here, so these are accepted. A field
+	 * with two values is not: either could be meant. */
+	for (size_t i = 0; i < report.n_strict; i++) {
+		if (str_starts(report.strict[i], STR("duplicate field "))) {
+			return refuse(why, STR_FMT, STR_ARG(report.strict[i]));
+		}
+	}
+	return 0;
 }
 
 int import_object_raw(
 	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why)
 {
 	const struct kind *k = kind_at(e->kind);
-	int r = im->is_export ? read_exported(k, text, a, ret, why) : read_foreign(k, &k->doors[e->door], text, a, ret, why);
+	int r = im->is_export ? read_exported(k, text, a, ret, why)
+			      : read_foreign(k, &k->versions[e->version], text, a, ret, why);
 	if (!r) {
 		(*ret)->meta.resource_version = STR("");
 	}
@@ -147,7 +158,7 @@ static struct str made_uid(const struct import *im, const char *what, struct str
 	return (struct str){uid, UID_TEXT};
 }
 
-/* Those of objects that are not in the file stay: they may be of a cluster beside. */
+/* Uids of objects that are not in the file stay: the objects may be in another cluster beside. */
 static struct str new_uid(const struct import *im, struct str old, struct arena *a)
 {
 	struct print print = print_of(old);
@@ -168,7 +179,8 @@ struct rewriting {
 
 static struct json *rewrite(const struct rewriting *w, struct json *j);
 
-/* Data is the client's own: whatever it looks like, it is no reference. Those of a ControllerRevision never change. */
+/* Data belongs to the client: even text that looks like a reference is not one. The data of a
+ * ControllerRevision never changes. */
 static bool is_opaque(struct str name)
 {
 	static const char *const names[] = {
@@ -217,7 +229,8 @@ static struct json *rewrite_member(const struct rewriting *w, const struct json_
 	return json_is(m->value, JSON_ARRAY) ? rewrite_list(w, m->value, str_is(m->name, "namespaces")) : rewrite(w, m->value);
 }
 
-/* The value itself where nothing in it changes. As deep as the parser lets values be. */
+/* Returns the value itself if nothing in it changes. Recursion is bounded by the parser's limit
+ * on depth. */
 static struct json *rewrite(const struct rewriting *w, struct json *j)
 {
 	struct json *copy = j;
@@ -248,7 +261,7 @@ static struct str place(struct arena *a, struct str ns, struct str name)
 	return arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(name));
 }
 
-/* A History's name has a digest of its subject's namespace in it. Its revisions are told by the map, when all have been read. */
+/* A History's name has a digest of its subject's namespace in it. Its revisions are found by the map, when all have been read. */
 static void rename_history(struct import *im, struct object *o, struct history_subject was, struct str old_ns, struct arena *a)
 {
 	const struct history_subject is = subject_of(o);
@@ -358,8 +371,9 @@ static void rename_all(struct import *im, struct object *o, bool knows_uids, str
 
 /* ---- an object of its own ---- */
 
-/* It is created, as by a client: what creation puts into metadata is put there; and what was being deleted is not. The rest stays as it
- * is in the file, status too, but of what begins anew. */
+/* Prepares the object as if a client had created it: metadata is set as on creation, and a
+ * deletion under way is forgotten. Everything else stays as in the file, including status. An
+ * object that was being deleted gets the status of a new one. */
 static void begin_anew(struct object *o, struct arena *a)
 {
 	bool was_deleting = meta_is_deleting(&o->meta);
@@ -369,7 +383,7 @@ static void begin_anew(struct object *o, struct arena *a)
 	o->meta.deletion_timestamp = STR("");
 	o->meta.has_grace_period = false;
 	o->meta.managed_fields = NULL;
-	managed_update(o, NULL, &o->kind->doors[0], STR(""), STR("annals-import"), str_of(now), a);
+	managed_update(o, NULL, &o->kind->versions[0], STR(""), STR("annals-import"), str_of(now), a);
 	if (o->kind->prepare_create) {
 		struct object *born = object_copy(o, a);
 		o->kind->prepare_create(born, a);
@@ -413,7 +427,8 @@ int import_object_first(
 
 /* ---- comparing ---- */
 
-/* A Namespace's uid means nothing to what is in it, and every server makes its first ones anew. */
+/* Compares by content unless --exact is given. Namespaces are always compared by content:
+ * nothing refers to their uids, and every server makes the first ones with new uids. */
 static bool is_told_by_content(const struct import *im, const struct object *o)
 {
 	return !im->options->is_exact || is_kind(o, "Namespace");

@@ -1,19 +1,259 @@
-/* The first pass: everything that the file alone can tell. Nothing is asked of the store, and no
- * trouble ends the pass, so that all of them are told at once. */
-#include "cli/export/import.h"
-
+/* The first pass: everything that the file alone can say. The store is not asked, and no trouble ends the pass, so that all of them are reported at once.
+ * Which objects come first is found when the whole file has been read: an owner may stand behind what it owns. Levels are the longest ways from objects
+ * that need nothing (Kahn's algorithm). Objects that own each other in a circle have no level: they come last. */
 #include "api/model/digest.h"
 #include "api/model/members.h"
 #include "api/rules/validate.h"
 #include "base/hex.h"
+#include "base/sha256.h"
 #include "cli/common/command.h"
 #include "cli/export/documents.h"
 #include "cli/export/export_form.h"
+#include "cli/export/import.h"
 #include "storage/keys.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+/* ---- entries, and which come first ---- */
+
+enum {
+	FIRST = 1024,
+	ENTRIES_MAX = 1 << 22, /* 4 million objects: half a GiB */
+	EDGES_MAX = 1 << 23,
+};
+
+struct print print_of(struct str text)
+{
+	unsigned char digest[SHA256_SIZE];
+	struct print p;
+	sha256(text, digest);
+	memcpy(p.bytes, digest, PRINT_SIZE);
+	return p;
+}
+
+bool import_add_entry(struct import *im, const struct entry *e)
+{
+	if (im->n == ENTRIES_MAX) {
+		return false;
+	}
+	if (im->n == im->cap) {
+		im->cap = im->cap ? im->cap * 2 : FIRST;
+		im->entries = mem_realloc_array(im->entries, im->cap, sizeof(*im->entries));
+	}
+	im->entries[im->n++] = *e;
+	return true;
+}
+
+bool import_add_edge(struct import *im, const struct edge *e)
+{
+	if (im->n_edges == EDGES_MAX) {
+		return false;
+	}
+	if (im->n_edges == im->cap_edges) {
+		im->cap_edges = im->cap_edges ? im->cap_edges * 2 : FIRST;
+		im->edges = mem_realloc_array(im->edges, im->cap_edges, sizeof(*im->edges));
+	}
+	im->edges[im->n_edges++] = *e;
+	return true;
+}
+
+/* ---- by a print ---- */
+
+void print_table_init(struct print_table *t, size_t offset)
+{
+	*t = (struct print_table){.offset = offset};
+}
+
+void print_table_done(struct print_table *t)
+{
+	t->slots = mem_free(t->slots);
+}
+
+static const struct print *print_at(const struct print_table *t, const struct entry *entries, size_t at)
+{
+	return (const struct print *)(const void *)((const char *)&entries[at] + t->offset);
+}
+
+static uint32_t *print_table_slot(const struct print_table *t, const struct entry *entries, const struct print *print)
+{
+	size_t at;
+	memcpy(&at, print->bytes, sizeof(at));
+	for (;; at++) {
+		uint32_t *slot = &t->slots[at % t->cap];
+		if (!*slot || memcmp(print_at(t, entries, *slot - 1), print, sizeof(*print)) == 0) {
+			return slot;
+		}
+	}
+}
+
+int64_t print_table_find(const struct print_table *t, const struct entry *entries, const struct print *print)
+{
+	return t->n ? (int64_t)*print_table_slot(t, entries, print) - 1 : -1;
+}
+
+static void print_table_grow(struct print_table *t, const struct entry *entries)
+{
+	struct print_table bigger = {.cap = t->cap ? t->cap * 2 : FIRST, .n = t->n, .offset = t->offset};
+	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
+	for (size_t i = 0; i < t->cap; i++) {
+		if (t->slots[i]) {
+			*print_table_slot(&bigger, entries, print_at(t, entries, t->slots[i] - 1)) = t->slots[i];
+		}
+	}
+	mem_free(t->slots);
+	*t = bigger;
+}
+
+bool print_table_add(struct print_table *t, const struct entry *entries, size_t at, size_t *ret_other)
+{
+	if (t->n * 2 >= t->cap) {
+		print_table_grow(t, entries);
+	}
+	uint32_t *slot = print_table_slot(t, entries, print_at(t, entries, at));
+	if (*slot) {
+		*ret_other = *slot - 1;
+		return false;
+	}
+	*slot = (uint32_t)at + 1;
+	t->n++;
+	return true;
+}
+
+/* ---- levels ---- */
+
+struct way {
+	uint32_t from, to;
+};
+
+static int way_cmp(const void *a, const void *b)
+{
+	const struct way *x = a, *y = b;
+	return x->from != y->from ? (x->from < y->from ? -1 : 1) : (x->to > y->to) - (x->to < y->to);
+}
+
+static bool is_namespace(const struct entry *e)
+{
+	return strcmp(kind_at(e->kind)->kind, "Namespace") == 0;
+}
+
+/* Keeps the edges whose other end is in the file. Returns their number. */
+static size_t edges_resolve(struct import *im, struct way *ret)
+{
+	size_t n = 0;
+	im->told_of = mem_array(2 * im->n_edges + 2, sizeof(*im->told_of));
+	for (size_t i = 0; i < im->n_edges; i++) {
+		const struct edge *e = &im->edges[i];
+		int64_t at = print_table_find(e->is_key ? &im->by_key : &im->by_uid, im->entries, &e->print);
+		if (at < 0 || at == (int64_t)e->entry) {
+			continue;
+		}
+		if (e->is_told) {
+			im->told_of[2 * im->n_told] = e->entry;
+			im->told_of[2 * im->n_told++ + 1] = (uint32_t)at;
+			im->entries[at].is_told = true;
+		} else {
+			ret[n++] = (struct way){(uint32_t)at, e->entry};
+		}
+	}
+	qsort(ret, n, sizeof(*ret), way_cmp);
+	return n;
+}
+
+static size_t first_way(const struct way *ways, size_t n, uint32_t from)
+{
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (ways[middle].from < from) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+/* Namespaces come first, and then everything else. */
+static void find_levels(struct import *im, const struct way *ways, size_t n_ways)
+{
+	uint32_t *waiting = mem_array(im->n + 1, sizeof(*waiting)), *queue = mem_array(im->n + 1, sizeof(*queue));
+	size_t head = 0, tail = 0;
+	uint32_t deepest = 1;
+	for (size_t i = 0; i < n_ways; i++) {
+		waiting[ways[i].to]++;
+	}
+	for (size_t i = 0; i < im->n; i++) {
+		im->entries[i].level = is_namespace(&im->entries[i]) ? 0 : 1;
+		if (!waiting[i]) {
+			queue[tail++] = (uint32_t)i;
+		}
+	}
+	while (head < tail) {
+		uint32_t from = queue[head++], next = im->entries[from].level + 1;
+		for (size_t i = first_way(ways, n_ways, from); i < n_ways && ways[i].from == from; i++) {
+			struct entry *to = &im->entries[ways[i].to];
+			to->level = MAX(to->level, next);
+			deepest = MAX(deepest, to->level);
+			if (--waiting[ways[i].to] == 0) {
+				queue[tail++] = ways[i].to;
+			}
+		}
+	}
+	for (size_t i = 0; i < im->n; i++) {
+		im->entries[i].level = waiting[i] ? deepest + 1 : im->entries[i].level;
+	}
+	mem_free(waiting);
+	mem_free(queue);
+}
+
+/* A counting sort keeps the order of the file within a level. */
+static void find_order(struct import *im)
+{
+	uint32_t deepest = 0;
+	im->order = mem_array(im->n + 1, sizeof(*im->order));
+	for (size_t i = 0; i < im->n; i++) {
+		deepest = MAX(deepest, im->entries[i].level);
+	}
+	size_t *starts = mem_array((size_t)deepest + 2, sizeof(*starts));
+	for (size_t i = 0; i < im->n; i++) {
+		starts[im->entries[i].level + 1]++;
+	}
+	for (size_t i = 0; i <= deepest; i++) {
+		starts[i + 1] += starts[i];
+	}
+	for (size_t i = 0; i < im->n; i++) {
+		im->order[starts[im->entries[i].level]++] = (uint32_t)i;
+	}
+	mem_free(starts);
+}
+
+void import_arrange(struct import *im)
+{
+	struct way *ways = mem_array(im->n_edges + 1, sizeof(*ways));
+	size_t n = edges_resolve(im, ways);
+	find_levels(im, ways, n);
+	find_order(im);
+	mem_free(ways);
+}
+
+int64_t import_told(const struct import *im, size_t history)
+{
+	size_t low = 0, high = im->n_told;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (im->told_of[2 * middle] < history) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low < im->n_told && im->told_of[2 * low] == history ? (int64_t)im->told_of[2 * low + 1] : -1;
+}
+
+/* ---- the pass ---- */
 
 enum {
 	TREE_BYTES = 512 << 20, /* of one object: a hostile line may become much more than its text */
@@ -51,8 +291,8 @@ void import_trouble(struct import *im, uint64_t line, const struct object *o, st
 	command_print(stderr, buf_str(&out));
 }
 
-static void trouble(struct scan *s, uint64_t line, const struct object *o, const char *format, ...) _printf_(4, 5);
-static void trouble(struct scan *s, uint64_t line, const struct object *o, const char *format, ...)
+static void scan_trouble(struct scan *s, uint64_t line, const struct object *o, const char *format, ...) _printf_(4, 5);
+static void scan_trouble(struct scan *s, uint64_t line, const struct object *o, const char *format, ...)
 {
 	va_list ap;
 	va_start(ap, format);
@@ -73,8 +313,8 @@ static void check_fields(struct scan *s, uint64_t line, const struct object *o)
 	}
 	if (errors.n) {
 		status_init(&st, &s->arena);
-		status_invalid(&st, str_of(o->kind->doors[0].group), str_of(o->kind->kind), o->meta.name, &errors);
-		trouble(s, line, o, STR_FMT, STR_ARG(st.message));
+		status_invalid(&st, str_of(o->kind->versions[0].group), str_of(o->kind->kind), o->meta.name, &errors);
+		scan_trouble(s, line, o, STR_FMT, STR_ARG(st.message));
 	}
 }
 
@@ -88,7 +328,7 @@ static bool check_digest(struct scan *s, uint64_t line, const struct object *o)
 	}
 	digest_of(digest, data, &s->arena);
 	if (!str_is(shown, digest)) {
-		trouble(s, line, o, "its digest " STR_FMT " is not that of its data, %s", STR_ARG(shown), digest);
+		scan_trouble(s, line, o, "its digest " STR_FMT " is not that of its data, %s", STR_ARG(shown), digest);
 		return false;
 	}
 	return true;
@@ -98,14 +338,14 @@ static bool check_identity(struct scan *s, uint64_t line, const struct object *o
 {
 	const struct meta *m = &o->meta;
 	if (m->name.n == 0 || str_contains(m->name, STR("/"))) {
-		trouble(s, line, o, "it has no name, or one with a slash");
+		scan_trouble(s, line, o, "it has no name, or one with a slash");
 	} else if (o->kind->is_namespaced != (m->ns.n > 0) || str_contains(m->ns, STR("/"))) {
-		trouble(s, line, o,
+		scan_trouble(s, line, o,
 			o->kind->is_namespaced ? "it has no namespace" : "it has a namespace, but is of the cluster");
 	} else if (s->im->options->is_exact && m->uid.n == 0) {
-		trouble(s, line, o, "it has no uid, which --exact would keep");
+		scan_trouble(s, line, o, "it has no uid, which --exact would keep");
 	} else if (m->uid.n > UID_MAX_BYTES) {
-		trouble(s, line, o, "its uid has more than %d bytes", UID_MAX_BYTES);
+		scan_trouble(s, line, o, "its uid has more than %d bytes", UID_MAX_BYTES);
 	} else {
 		return true;
 	}
@@ -162,12 +402,12 @@ static bool is_wanted(const struct import *im, const struct object *raw)
 	return !o->namespaces->n || is_in(o->namespaces, is_namespace ? raw->meta.name : raw->meta.ns);
 }
 
-static const struct kind *find_kind(struct str kind, struct str version, const struct door **ret)
+static const struct kind *find_kind(struct str kind, struct str version, const struct version **ret)
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
 		if (kind_is_stored(k) && str_is(kind, k->kind)) {
-			*ret = kind_door(k, version);
+			*ret = kind_version(k, version);
 			return *ret ? k : NULL;
 		}
 	}
@@ -176,13 +416,13 @@ static const struct kind *find_kind(struct str kind, struct str version, const s
 
 /* ---- one of them ---- */
 
-static int add(struct scan *s, struct entry *e, const struct object *raw, const struct object *o)
+static int scan_add(struct scan *s, struct entry *e, const struct object *raw, const struct object *o)
 {
 	struct import *im = s->im;
 	size_t other;
 	e->key = print_of(import_key(im, o, &s->arena));
 	e->has_uid = raw->meta.uid.n > 0;
-	/* Without one, no two are alike. */
+	/* Objects without a uid are not compared by it. */
 	e->uid = e->has_uid ? print_of(raw->meta.uid) : e->key;
 	if (!import_add_entry(im, e) || !add_edges(s, raw, o)) {
 		buf_printf(im->err,
@@ -192,16 +432,16 @@ static int add(struct scan *s, struct entry *e, const struct object *raw, const 
 		return -EFBIG;
 	}
 	if (!print_table_add(&im->by_key, im->entries, im->n - 1, &other)) {
-		trouble(s, e->line, o, "the same object is in line %u, too", im->entries[other].line);
+		scan_trouble(s, e->line, o, "the same object is in line %u, too", im->entries[other].line);
 	}
 	if (e->has_uid && !print_table_add(&im->by_uid, im->entries, im->n - 1, &other)) {
-		trouble(s, e->line, o, "its uid " STR_FMT " is that of the object in line %u, too", STR_ARG(raw->meta.uid),
+		scan_trouble(s, e->line, o, "its uid " STR_FMT " is that of the object in line %u, too", STR_ARG(raw->meta.uid),
 			im->entries[other].line);
 	}
 	return 0;
 }
 
-/* What an object calls itself that cannot be read any further. */
+/* The name that the object gives itself, if the rest of it cannot be read. */
 static struct str claimed_title(const struct entry *e, const struct json *j, struct arena *a)
 {
 	const struct json *meta = json_gets(j, "metadata");
@@ -216,7 +456,7 @@ static int take_object(struct scan *s, struct entry *e, const struct json *j, st
 	s->n_objects++;
 	if (import_object_raw(im, e, text, &s->arena, &raw, &s->why) ||
 		(is_wanted(im, raw) && import_object_first(im, e, text, &s->arena, &o, &s->why))) {
-		trouble(s, e->line, NULL, STR_FMT ": " STR_FMT, STR_ARG(claimed_title(e, j, &s->arena)),
+		scan_trouble(s, e->line, NULL, STR_FMT ": " STR_FMT, STR_ARG(claimed_title(e, j, &s->arena)),
 			STR_ARG(buf_str(&s->why)));
 		return 0;
 	}
@@ -227,7 +467,7 @@ static int take_object(struct scan *s, struct entry *e, const struct json *j, st
 		return 0;
 	}
 	check_fields(s, e->line, o);
-	return add(s, e, raw, o);
+	return scan_add(s, e, raw, o);
 }
 
 static bool read_type(const struct json *j, const struct document *d, struct str *kind, struct str *version)
@@ -260,42 +500,42 @@ static void take_trailer(struct scan *s, const struct json *j, const struct docu
 static int take_document(struct scan *s, const struct document *d)
 {
 	struct json *j;
-	struct str kind, version;
-	const struct door *door;
+	struct str kind, api_version;
+	const struct version *version;
 	size_t at;
 	int error = json_parse(&j, &s->arena, d->text, object_stored_limits(), &at);
 	if (error) {
-		trouble(s, d->line, NULL, "%s", json_error_text(&s->arena, error, d->text, at));
+		scan_trouble(s, d->line, NULL, "%s", json_error_text(&s->arena, error, d->text, at));
 		return 0;
 	}
 	if (s->has_trailer) {
-		trouble(s, d->line, NULL, "something follows the trailer: two exports are two imports");
+		scan_trouble(s, d->line, NULL, "something follows the trailer: two exports are two imports");
 		return 0;
 	}
-	if (!read_type(j, d, &kind, &version)) {
-		trouble(s, d->line, NULL, "this is no object: it has no kind");
+	if (!read_type(j, d, &kind, &api_version)) {
+		scan_trouble(s, d->line, NULL, "this is no object: it has no kind");
 		return 0;
 	}
-	if (str_is(version, EXPORT_API_VERSION) && str_is(kind, EXPORT_HEADER) && s->n_objects == 0) {
+	if (str_is(api_version, EXPORT_API_VERSION) && str_is(kind, EXPORT_HEADER) && s->n_objects == 0) {
 		take_header(s, j);
 		return 0;
 	}
-	if (str_is(version, EXPORT_API_VERSION) && str_is(kind, EXPORT_TRAILER) && s->im->is_export) {
+	if (str_is(api_version, EXPORT_API_VERSION) && str_is(kind, EXPORT_TRAILER) && s->im->is_export) {
 		take_trailer(s, j, d);
 		return 0;
 	}
-	const struct kind *k = find_kind(kind, version, &door);
+	const struct kind *k = find_kind(kind, api_version, &version);
 	if (!k) {
 		s->n_objects++;
-		trouble(s, d->line, NULL, "no kind " STR_FMT " of the version " STR_FMT " is stored here", STR_ARG(kind),
-			STR_ARG(version));
+		scan_trouble(s, d->line, NULL, "no kind " STR_FMT " of the version " STR_FMT " is stored here", STR_ARG(kind),
+			STR_ARG(api_version));
 		return 0;
 	}
 	struct entry e = {.offset = d->offset,
 		.length = (uint32_t)d->length,
 		.line = (uint32_t)MIN(d->line, (uint64_t)UINT32_MAX),
 		.kind = (uint8_t)k->index,
-		.door = (uint8_t)(door - k->doors)};
+		.version = (uint8_t)(version - k->versions)};
 	return take_object(s, &e, j, arena_dup(&s->arena, d->text));
 }
 

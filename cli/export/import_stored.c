@@ -1,6 +1,6 @@
-/* The second pass: what the file wants is held against what is stored. Nothing is written. All
- * objects are looked up before the first is judged, since the uid of one that is stored already is
- * what others of the file will refer to. */
+/* The second pass: compares the file with the store. Nothing is written. All objects are looked
+ * up before the first is judged: if one is stored already, other objects of the file will refer to
+ * its stored uid. */
 #include "cli/export/import.h"
 
 #include "admission/admission.h"
@@ -15,11 +15,11 @@
 #include <errno.h>
 
 enum {
-	BATCH_BYTES = 2 << 20, /* of the file */
+	BATCH_BYTES = 2 << 20, /* bytes of the file */
 	ARENA_BYTES = 1 << 30, /* a tree takes thirty times the room of its text, and a line may have 16 MiB */
 	WHY_BYTES = 64 << 10,
 	STORED_MAX = 64 << 20,
-	SMALL_BYTES = 256 << 10, /* of the file: nobody's etcd takes less */
+	SMALL_BYTES = 256 << 10, /* bytes of the file: every etcd accepts that much */
 };
 
 /* ---- batches ---- */
@@ -88,20 +88,20 @@ static void tell(struct import *im, const struct entry *e, const struct object *
 	import_trouble(im, e->line, o, buf_str(&text));
 }
 
-/* Owners are what they were when the file was written: nobody adopts anything anew. */
+/* Owners stay as in the file: the import adopts nothing. */
 static bool is_deleting(void *ctx _unused_, struct str ns _unused_, const struct owner_reference *owner _unused_)
 {
 	return false;
 }
 
-/* What no write may change, a replacement does not either: the data of revisions, what references refer to. */
+/* A replacement keeps what no write may change: the data of revisions, and references. */
 static void validate_replacement(struct object *wanted, const struct object *present, struct field_errors *errors)
 {
 	const struct kind *k = wanted->kind;
 	const struct admission_environment environment = {.is_owner_deleting = is_deleting};
 	const struct admission_attributes at = {.operation = ADMIT_UPDATE,
 		.kind = k,
-		.door = &k->doors[0],
+		.version = &k->versions[0],
 		.ns = wanted->meta.ns,
 		.name = wanted->meta.name,
 		.object = wanted,
@@ -155,7 +155,8 @@ static void decide_other(
 	}
 }
 
-/* One with the uid that this import gives is of this import, whatever has become of it since. */
+/* An object with the uid that this import assigns was written by this import, even if it has
+ * changed since. */
 void import_decide(struct import *im, struct entry *e, struct object *wanted, const struct object *present, struct arena *a)
 {
 	bool is_ours = !im->options->is_exact && present && str_eq(wanted->meta.uid, present->meta.uid);
@@ -168,7 +169,7 @@ void import_decide(struct import *im, struct entry *e, struct object *wanted, co
 	}
 }
 
-/* What refers to the object of the file will refer to the stored one. */
+/* Owner references to the object of the file will name the stored one. */
 static int keep_uid(struct import *im, struct item *i, const struct object *present)
 {
 	struct entry *e = &im->entries[i->at];
@@ -292,7 +293,7 @@ static int check_namespace(struct import *im, const struct item *i, struct arena
 	return r;
 }
 
-/* Where nobody keeps Namespaces in this store, a kube-apiserver in front of it does. */
+/* If the store has no Namespaces, a kube-apiserver in front of it keeps them. */
 static int look_for_namespaces(struct import *im, struct arena *a)
 {
 	struct str directory = namespace_key(im, STR(""), a);
@@ -327,7 +328,7 @@ struct str import_salt_key(const struct import *im, struct arena *a)
 	return key_below(a, key_imports(a, o->prefix), (struct str){hex, sizeof(digest) * 2});
 }
 
-/* That of an import of the same file which did not come to its end, or a new one. */
+/* Takes the salt of an earlier import of the same file that did not complete, or makes a new one. */
 static int find_salt(struct import *im, struct arena *a)
 {
 	struct storage_range r = {.key = import_salt_key(im, a)};
@@ -347,7 +348,7 @@ static int find_salt(struct import *im, struct arena *a)
 
 /* How much etcd takes is a flag of its own. So it is shown what would be written, in a transaction that never holds: the size is looked at
  * first, and nothing is changed. */
-static int check_size(struct import *im, struct item *i)
+static int check_size(struct import *im, struct item *i, struct arena *a)
 {
 	struct entry *e = &im->entries[i->at];
 	_cleanup_(buf_done) struct buf stored;
@@ -356,33 +357,35 @@ static int check_size(struct import *im, struct item *i)
 	if (e->length <= SMALL_BYTES) {
 		return 0;
 	}
-	if (!object_encode_stored(&stored, i->object, &i->object->kind->doors[0])) {
+	if (!object_encode_stored(&stored, i->object, &i->object->kind->versions[0])) {
 		tell(im, e, i->object, "it cannot be encoded");
 		return 0;
 	}
-	struct storage_compare never[] = {storage_compare_mod(i->key, 0), storage_compare_exists(i->key)};
-	struct storage_step step = {.kind = STEP_PUT, .key = i->key, .value = buf_str(&stored)};
-	struct storage_txn txn = {.compares = never, .n_compares = ARRAY_SIZE(never), .success = &step, .n_success = 1};
-	enum storage_result result = storage_txn_wait(im->options->storage, &txn);
+	struct plan p;
+	plan_init(&p, a, im->options->prefix);
+	plan_guard(&p, storage_compare_mod(i->key, 0));
+	plan_guard(&p, storage_compare_exists(i->key));
+	plan_put(&p, i->key, buf_str(&stored), 0);
+	enum storage_result result = plan_wait(&p, im->options->storage);
 	if (result == STORAGE_TOO_LARGE) {
 		tell(im, e, i->object, "it has %zu bytes, and etcd refuses it for its size: see its --max-request-bytes",
 			stored.n);
 	} else if (result != STORAGE_OK) {
-		buf_printf(im->err, "cannot ask etcd about the size of an object: %s", txn.op.message);
+		buf_printf(im->err, "cannot ask etcd about the size of an object: %s", p.txn.op.message);
 		r = -EIO;
 	}
-	storage_op_clear(&txn.op);
+	plan_clear(&p);
 	return r;
 }
 
 /* ---- the pass ---- */
 
-/* First, of all objects, what the next look needs to know of each. */
+/* First look at an object: notes what later objects need to know. */
 static int meet_item(struct import *im, struct item *i, const struct storage_step *got, struct arena *a)
 {
 	struct object *present = NULL;
 	if (got->n_kvs && object_decode_stored(&present, i->object->kind, got->kvs[0].value, got->kvs[0].mod_revision, a)) {
-		return 0; /* told by the next look */
+		return 0; /* the next look reports it */
 	}
 	return present ? keep_uid(im, i, present) : 0;
 }
@@ -398,7 +401,7 @@ static int compare_item(struct import *im, struct item *i, const struct storage_
 	}
 	import_decide(im, e, i->object, present, a);
 	bool is_written = e->state == ENTRY_NEW || e->state == ENTRY_REPLACE;
-	r = r || !is_written ? r : check_size(im, i);
+	r = r || !is_written ? r : check_size(im, i, a);
 	r = r || !is_written ? r : check_needed(im, i, a);
 	return r || !is_written ? r : check_told(im, i, a);
 }
@@ -407,22 +410,23 @@ typedef int look_fn(struct import *im, struct item *i, const struct storage_step
 
 static int look_at_batch(struct import *im, struct batch *b, look_fn *look)
 {
-	struct storage_txn txns[BATCH_MAX], *all[BATCH_MAX];
-	struct storage_step gets[BATCH_MAX];
+	struct plan plans[BATCH_MAX], *all[BATCH_MAX];
+	struct storage_step *gets[BATCH_MAX];
 	int r = 0;
 	for (size_t i = 0; i < b->n; i++) {
-		gets[i] = (struct storage_step){.kind = STEP_GET, .key = b->items[i].key};
-		txns[i] = (struct storage_txn){.success = &gets[i], .n_success = 1};
-		all[i] = &txns[i];
+		all[i] = &plans[i];
+		plan_init(all[i], &b->arena, im->options->prefix);
+		gets[i] = plan_read(all[i], b->items[i].key, STR(""));
 	}
-	storage_txns_wait(im->options->storage, all, b->n);
+	plans_wait(all, b->n, im->options->storage);
 	for (size_t i = 0; i < b->n; i++) {
-		if (!r && txns[i].op.result != STORAGE_OK) {
-			buf_printf(im->err, "cannot read etcd: %s", txns[i].op.message);
+		const struct storage_op *op = &plans[i].txn.op;
+		if (!r && op->result != STORAGE_OK) {
+			buf_printf(im->err, "cannot read etcd: %s", op->message);
 			r = -EIO;
 		}
-		r = r ? r : look(im, &b->items[i], &gets[i], &b->arena);
-		storage_op_clear(&txns[i].op);
+		r = r ? r : look(im, &b->items[i], gets[i], &b->arena);
+		plan_clear(&plans[i]);
 	}
 	progress_add(&im->progress, b->n);
 	return r;

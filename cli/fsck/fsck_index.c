@@ -1,11 +1,11 @@
-/* Both directions are asked: each object for its entries, each entry for its object. One alone
- * would miss the entries that are missing, or those that are too many. A repair is a transaction
- * guarded by the revisions of both keys, so it is safe while servers write. */
+/* Checks both directions: every object for its entries, every entry for its object. One
+ * direction alone would overlook missing or superfluous entries. A repair is a transaction guarded
+ * by the revisions of both keys, so it is safe while servers write. */
 #include "cli/fsck/fsck_private.h"
 
 #include <errno.h>
 
-enum { REPAIR_TRIES = 32 }; /* each is lost to somebody who has written the object meanwhile */
+enum { REPAIR_TRIES = 32 }; /* a try fails if somebody has written the object meanwhile */
 
 /* ---- the indexes ---- */
 
@@ -86,29 +86,31 @@ static bool wanted_value(struct fsck *f, const struct fsck_index *index, const s
 
 /* An entry and the object it follows from, as they are now. */
 struct key_pair {
-	struct storage_txn read;
-	struct storage_step steps[2];
+	struct plan read;
+	const struct storage_kv *object, *entry; /* NULL: the key does not exist */
+	struct str object_key, entry_key;
 	struct arena arena;
 };
 
-static const struct storage_kv *found(const struct storage_step *step)
+static bool pair_read(struct fsck *f, struct key_pair *p)
 {
-	return step->n_kvs ? &step->kvs[0] : NULL;
+	plan_init(&p->read, &p->arena, f->prefix);
+	plan_read(&p->read, p->object_key, STR(""));
+	plan_read(&p->read, p->entry_key, STR(""));
+	if (plan_wait(&p->read, f->storage) != STORAGE_OK) {
+		return false;
+	}
+	const struct storage_step *steps = p->read.txn.success;
+	p->object = steps[0].n_kvs ? &steps[0].kvs[0] : NULL;
+	p->entry = steps[1].n_kvs ? &steps[1].kvs[0] : NULL;
+	return true;
 }
 
-static bool read_pair(struct fsck *f, struct key_pair *p, struct str object_key, struct str entry_key)
+/* Returns false if the object cannot be read: its entries are unknown then. */
+static bool pair_decide(struct fsck *f, struct key_pair *p, const struct fsck_index *index, const struct object_id *id,
+	bool *ret_is_wanted, struct str *ret_value)
 {
-	p->steps[0] = (struct storage_step){.kind = STEP_GET, .key = object_key};
-	p->steps[1] = (struct storage_step){.kind = STEP_GET, .key = entry_key};
-	p->read = (struct storage_txn){.success = p->steps, .n_success = 2};
-	return storage_txn_wait(f->storage, &p->read) == STORAGE_OK;
-}
-
-/* False: the object cannot be read, so nobody can tell. */
-static bool decide_value(struct fsck *f, struct key_pair *p, const struct fsck_index *index, const struct object_id *id,
-	struct str key, bool *ret_is_wanted, struct str *ret_value)
-{
-	const struct storage_kv *kv = found(&p->steps[0]);
+	const struct storage_kv *kv = p->object;
 	struct subject s = {.id = *id};
 	*ret_is_wanted = false;
 	if (!kv) {
@@ -117,31 +119,31 @@ static bool decide_value(struct fsck *f, struct key_pair *p, const struct fsck_i
 	if (object_decode_stored(&s.object, id->kind, kv->value, kv->mod_revision, &p->arena)) {
 		return false;
 	}
-	*ret_is_wanted = wanted_value(f, index, &s, &p->arena, key, ret_value);
+	*ret_is_wanted = wanted_value(f, index, &s, &p->arena, p->entry_key, ret_value);
 	return true;
 }
 
-static struct storage_compare unchanged(const struct storage_step *step)
+/* The transaction is guarded by both keys as they were read: if either has been written
+ * meanwhile, nothing happens. Returns NULL to try again. */
+static const char *pair_settle(struct fsck *f, struct key_pair *p, bool is_wanted, struct str value, bool *ret_is_repaired)
 {
-	const struct storage_kv *kv = found(step);
-	return storage_compare_mod(step->key, kv ? kv->mod_revision : 0);
-}
-
-/* Guarded by both keys as they were read: whoever has written one of them meanwhile makes this try void. NULL: try again. */
-static const char *settle(struct fsck *f, struct key_pair *p, bool is_wanted, struct str value, bool *ret_is_repaired)
-{
-	const struct storage_kv *entry = found(&p->steps[1]);
-	struct storage_compare guards[] = {unchanged(&p->steps[0]), unchanged(&p->steps[1])};
-	struct storage_step step = {.kind = is_wanted ? STEP_PUT : STEP_DELETE, .key = p->steps[1].key, .value = value};
-	struct storage_txn write = {.compares = guards, .n_compares = 2, .success = &step, .n_success = 1};
+	struct plan repair;
 
 	*ret_is_repaired = true;
-	if (is_wanted ? entry && str_eq(entry->value, value) : !entry) {
+	if (is_wanted ? p->entry && str_eq(p->entry->value, value) : !p->entry) {
 		return "it has become right meanwhile";
 	}
-	enum storage_result r = storage_txn_wait(f->storage, &write);
-	bool is_done = r == STORAGE_OK && write.succeeded;
-	storage_op_clear(&write.op);
+	plan_init(&repair, &p->arena, f->prefix);
+	plan_guard(&repair, storage_compare_mod(p->object_key, p->object ? p->object->mod_revision : 0));
+	plan_guard(&repair, storage_compare_mod(p->entry_key, p->entry ? p->entry->mod_revision : 0));
+	if (is_wanted) {
+		plan_put(&repair, p->entry_key, value, 0);
+	} else {
+		plan_delete(&repair, p->entry_key);
+	}
+	enum storage_result r = plan_wait(&repair, f->storage);
+	bool is_done = r == STORAGE_OK && repair.txn.succeeded;
+	plan_clear(&repair);
 	if (is_done) {
 		return is_wanted ? "written" : "removed";
 	}
@@ -149,7 +151,7 @@ static const char *settle(struct fsck *f, struct key_pair *p, bool is_wanted, st
 	return r == STORAGE_OK ? NULL : "etcd does not answer";
 }
 
-static const char *try_repair(
+static const char *entry_try_repair(
 	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, bool *ret_is_repaired)
 {
 	struct key_pair p = {0};
@@ -157,21 +159,23 @@ static const char *try_repair(
 	bool is_wanted;
 	const char *result = "etcd does not answer";
 	arena_init(&p.arena, (size_t)64 << 20);
-	if (read_pair(f, &p, object_id_key(id, f->prefix, &p.arena), key)) {
-		bool is_clear = decide_value(f, &p, index, id, key, &is_wanted, &value);
-		result = is_clear ? settle(f, &p, is_wanted, value, ret_is_repaired) : "the object cannot be read";
+	p.object_key = object_id_key(id, f->prefix, &p.arena);
+	p.entry_key = key;
+	if (pair_read(f, &p)) {
+		bool is_clear = pair_decide(f, &p, index, id, &is_wanted, &value);
+		result = is_clear ? pair_settle(f, &p, is_wanted, value, ret_is_repaired) : "the object cannot be read";
 	}
-	storage_op_clear(&p.read.op);
+	plan_clear(&p.read);
 	arena_done(&p.arena);
 	return result;
 }
 
-static const char *repair(
+static const char *entry_repair(
 	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, bool *ret_is_repaired)
 {
 	const char *result = NULL;
 	for (int i = 0; i < REPAIR_TRIES && !result; i++) {
-		result = try_repair(f, index, id, key, ret_is_repaired);
+		result = entry_try_repair(f, index, id, key, ret_is_repaired);
 	}
 	return result ? result : "the object is written too often: run again";
 }
@@ -182,7 +186,7 @@ static void report_entry(
 	struct fsck_finding finding = {
 		.check = index->name, .subject = object_id_title(id, &f->page), .key = key, .found = found_text};
 	if (f->repairs) {
-		finding.repair = repair(f, index, id, key, &finding.is_repaired);
+		finding.repair = entry_repair(f, index, id, key, &finding.is_repaired);
 	}
 	fsck_report_add(&f->report, &finding);
 }
@@ -228,7 +232,7 @@ int fsck_check_entries(struct fsck *f, const struct subject *s)
 
 /* ---- from entries to objects ---- */
 
-/* Whether an entry's value is right is asked from the object's side. */
+/* The object's own check judges the entry's value. */
 static void on_owner(struct fsck *f, struct question *q)
 {
 	const struct storage_range *r = &q->range;
@@ -240,7 +244,7 @@ static void on_owner(struct fsck *f, struct question *q)
 		return;
 	}
 	if (object_decode_stored(&s.object, q->id.kind, r->kvs[0].value, r->kvs[0].mod_revision, &f->page)) {
-		return; /* told as a finding of the object's */
+		return; /* reported as a finding of the object */
 	}
 	if (!wanted_value(f, q->index, &s, &f->page, q->key, &value)) {
 		report_entry(f, q->index, &q->id, q->key,

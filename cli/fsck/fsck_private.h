@@ -1,16 +1,65 @@
-/* What the files of `annals fsck` share. One thread; everything about a page of keys is in one arena, which the next page empties.
+/* Shared by the files of `annals fsck`. There is one thread. An arena holds everything about a
+ * page of keys, and is emptied for the next page.
  *
- * All is read at one revision, so that what the servers write meanwhile makes no difference. A check that needs other keys than the one it
- * is about asks a question (fsck_ask), which is answered with many others at once. */
+ * Everything is read at one revision, so concurrent writes of servers make no difference. A
+ * check that needs other keys asks a question (fsck_ask), which is answered together with many
+ * others. */
 #ifndef CLI_FSCK_FSCK_PRIVATE_H
 #define CLI_FSCK_FSCK_PRIVATE_H
 
 #include "api/model/kind.h"
-#include "cli/common/progress.h"
-#include "cli/fsck/fsck_report.h"
-#include "cli/fsck/index_entries.h"
+#include "cli/common/terminal.h"
+#include "storage/engine/plan.h"
 #include "storage/keys.h"
 #include "storage/storage.h"
+
+#include <stdio.h>
+
+/* ---- fsck.c: the report. It is written at once and not kept, so that any number of findings costs no memory ---- */
+
+struct fsck_finding {
+	const char *check;  /* "references" */
+	struct str subject; /* the object's name for people; else the key */
+	struct str key;     /* the wrong key in etcd */
+	struct str found;   /* what is wrong with it, a sentence without a stop */
+	const char *repair; /* what was done about it; NULL: nothing */
+	bool is_repaired;
+};
+
+/* How many objects are stored in which version, by kind->index. */
+struct fsck_census {
+	uint64_t stored[KIND_COUNT_MAX][KIND_VERSIONS_MAX];
+	uint64_t unknown[KIND_COUNT_MAX]; /* in versions that are not known here */
+};
+
+struct fsck_report {
+	FILE *out;
+	bool is_json;
+	struct buf line;
+	uint64_t n_keys, n_objects, n_findings, n_repaired;
+	struct fsck_census census;
+	size_t n_counts; /* private: counts written so far */
+};
+
+void fsck_report_init(struct fsck_report *r, FILE *out, bool is_json);
+void fsck_report_done(struct fsck_report *r);
+/* Text from etcd is shown with its control characters escaped. */
+void fsck_report_add(struct fsck_report *r, const struct fsck_finding *f);
+/* Writes the census and the totals of what was read at that revision. Returns false if not
+ * everything could be written. */
+bool fsck_report_end(struct fsck_report *r, int64_t revision, bool has_repaired);
+
+/* ---- fsck_walk.c: the walk ---- */
+
+struct fsck_options {
+	struct storage *storage;
+	struct str prefix;
+	bool repairs; /* index entries are brought in line with the objects, which are not touched */
+};
+
+/* Returns 0, with all findings in the report and the revision that was read in *ret_revision; or
+ * -EIO with a sentence in err. */
+int fsck_walk(const struct fsck_options *options, struct fsck_report *report, int64_t *ret_revision, struct buf *err);
 
 struct uid_set {
 	unsigned char (*slots)[16]; /* all 0: free */
@@ -24,14 +73,14 @@ struct fsck {
 	int64_t revision;
 	struct fsck_report report;
 	struct arena page;
-	struct question *questions; /* to be asked; newest first */
+	struct question *questions; /* waiting to be asked; newest first */
 	size_t n_questions;
 	struct uid_set uids;
 	struct progress progress;
 	struct buf err;
 };
 
-/* An object that can be read. In the page's arena. */
+/* A readable object, in the page's arena. */
 struct subject {
 	struct object_id id;
 	struct str key, title; /* title: dependents.annals.dev default/web */
@@ -39,7 +88,7 @@ struct subject {
 };
 
 struct question {
-	struct storage_range range; /* key, range_end and limits by who asks */
+	struct storage_range range; /* the asker sets key, range_end and limits */
 	void (*answer)(struct fsck *f, struct question *q);
 	const struct subject *subject;
 	const struct fsck_index *index;
@@ -50,7 +99,7 @@ struct question {
 
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...) _printf_(5, 6);
 
-/* One to be filled in, in the page's arena, and then asked. */
+/* Makes a question in the page's arena. The caller fills it in and passes it to fsck_ask(). */
 struct question *fsck_question(struct fsck *f, struct str key, void (*answer)(struct fsck *f, struct question *q));
 /* 0, or -EIO with a sentence in f->err. */
 int fsck_ask(struct fsck *f, struct question *q);
@@ -58,23 +107,24 @@ int fsck_answer_all(struct fsck *f);
 
 /* Every check of one object. */
 int fsck_check_object(struct fsck *f, const struct subject *s);
-/* False: known before. */
+/* Returns false if the uid is in the set already. */
 bool uid_set_add(struct uid_set *s, struct str uid);
 
 /* ---- indexes ---- */
 
-/* Keys that follow from objects. A new index is a row of the table in fsck_index.c. */
+/* Keys that are derived from objects. A new index is a row of the table in fsck_index.c. */
 struct fsck_index {
 	const char *name, *directory; /* "references", "/references/" */
-	/* What an object has in it. */
+	/* The entries that an object should have in it. */
 	size_t (*entries)(const struct object_id *id, const struct object *o, struct str prefix, struct arena *a,
 		struct index_entry ret[INDEX_ENTRIES_MAX]);
-	/* Whose an entry is, by its key behind the directory; false: not shaped like one. */
+	/* Finds the object that an entry belongs to, by its key behind the directory. Returns
+	 * false if the key does not have the index's form. */
 	bool (*owner)(struct str rest, struct object_id *ret);
 };
 
 int fsck_check_entries(struct fsck *f, const struct subject *s);
-/* The index a key belongs to, or NULL. */
+/* Returns the index that a key belongs to, or NULL. */
 const struct fsck_index *fsck_index_of(const struct fsck *f, struct str key, struct str *ret_rest);
 int fsck_check_entry(struct fsck *f, const struct fsck_index *index, const struct storage_kv *kv, struct str rest);
 

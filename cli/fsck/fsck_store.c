@@ -1,12 +1,14 @@
-/* The etcd of `annals up` listens on a socket of its directory only. If it runs it is joined
- * there. If not, it is started here under the directory's lock, so no `annals up` can begin
+/* The etcd of `annals up` listens only on a socket in its directory. If it runs, fsck connects
+ * to it there. If not, fsck starts it under the directory's lock, so no `annals up` can begin
  * meanwhile. */
 #include "cli/fsck/fsck_store.h"
-
 #include "base/clock.h"
+#include "cli/common/command.h"
+#include "cli/common/datadir.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
@@ -47,7 +49,7 @@ static int join_running(struct fsck_store *s, const char *dir, struct buf *err)
 	return connect_to(s, endpoint, err);
 }
 
-/* True when the process has ended before the time has passed. */
+/* Returns true if the process ends within the time. */
 static bool ends_within(struct fsck_store *s, int pid_fd, int64_t ms, struct buf *why)
 {
 	struct pollfd ended = {.fd = pid_fd, .events = POLLIN};
@@ -140,4 +142,125 @@ void fsck_store_done(struct fsck_store *s)
 	}
 	datadir_done(&s->dir);
 	fsck_store_init(s);
+}
+
+/* ---- which store ---- */
+
+void data_flags_init(struct data_flags *f)
+{
+	*f = (struct data_flags){0};
+	etcd_flags_init(&f->etcd_flags);
+}
+
+void data_flags_done(struct data_flags *f)
+{
+	etcd_flags_done(&f->etcd_flags);
+}
+
+size_t data_flags_rows(struct data_flags *f, struct option *ret)
+{
+	const struct option rows[] = {
+		OPTIONS_GROUP("Data directory"),
+		FLAG("data-dir", OPTION_STRING, &f->data_dir, "DIR",
+			"The directory of an `annals up`; by default the one that `annals up` takes. Its etcd is started "
+			"where it does not run."),
+		FLAG("etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default."),
+	};
+	_Static_assert(ARRAY_SIZE(rows) + ETCD_FLAGS_MAX <= DATA_FLAGS_MAX, "tables must have room for all");
+	memcpy(ret, rows, sizeof(rows));
+	return ARRAY_SIZE(rows) + etcd_flags_rows(&f->etcd_flags, ret + ARRAY_SIZE(rows));
+}
+
+int data_flags_check(const struct data_flags *f, struct buf *err)
+{
+	if (f->etcd_flags.servers.n && f->data_dir) {
+		return command_refuse(err, "--etcd-servers and --data-dir do not go together: give one of them");
+	}
+	if (f->etcd && f->etcd_flags.servers.n) {
+		return command_refuse(err, "--etcd goes with --data-dir");
+	}
+	return etcd_flags_check(&f->etcd_flags, err);
+}
+
+static int open_default(const struct data_flags *f, struct fsck_store *ret, struct buf *err)
+{
+	_cleanup_(mem_freep) char *dir = datadir_default();
+	_cleanup_(mem_freep) char *data = mem_printf("%s/etcd", dir);
+	if (access(data, F_OK) == 0) {
+		return fsck_store_open_dir(ret, dir, f->etcd, err);
+	}
+	fsck_store_init(ret);
+	buf_printf(err,
+		"there is no store in %s, the directory that annals up takes by default. Run annals up first, or give "
+		"--data-dir or --etcd-servers",
+		dir);
+	return -ENOENT;
+}
+
+int data_flags_open(const struct data_flags *f, struct fsck_store *ret, struct buf *err)
+{
+	if (f->etcd_flags.servers.n) {
+		const struct storage_etcd_options options = etcd_flags_options(&f->etcd_flags);
+		return fsck_store_open(ret, &options, err);
+	}
+	return f->data_dir ? fsck_store_open_dir(ret, f->data_dir, f->etcd, err) : open_default(f, ret, err);
+}
+
+/* ---- pages ---- */
+
+/* The size of values is not known beforehand, so each page is sized by the bytes of the one before: answers stay small. */
+enum {
+	PAGE_FIRST = 64, /* keys; it shows how large values are */
+	PAGE_MAX = 512,
+	PAGE_BYTES = 1 << 20,
+	KEY_MAX_BYTES = 64 << 20,
+};
+
+static int64_t next_limit(const struct storage_range *r)
+{
+	size_t bytes = 1;
+	for (size_t i = 0; i < r->n_kvs; i++) {
+		bytes += r->kvs[i].value.n;
+	}
+	int64_t fitting = (int64_t)(PAGE_BYTES * r->n_kvs / bytes);
+	return MIN(MAX(fitting, (int64_t)1), (int64_t)PAGE_MAX);
+}
+
+int store_range_fail(const struct storage_range *r, int64_t revision, struct buf *err)
+{
+	if (r->op.result == STORAGE_COMPACTED) {
+		buf_printf(err, "etcd has compacted revision %" PRId64 " while it was read: run again", revision);
+	} else {
+		buf_printf(err, "cannot read etcd: %s", r->op.message);
+	}
+	return -EIO;
+}
+
+int store_pages_each(struct storage *storage, struct str key, struct str end, int64_t *revision, store_page_fn *visit,
+	void *ctx, struct buf *err)
+{
+	_cleanup_(buf_done) struct buf last;
+	int64_t limit = PAGE_FIRST;
+	bool has_more = true;
+	int error = 0;
+	buf_init(&last, KEY_MAX_BYTES);
+	while (has_more && !error) {
+		struct storage_range r = {.key = key, .range_end = end, .limit = limit, .at_revision = *revision};
+		if (storage_range_wait(storage, &r) == STORAGE_OK) {
+			*revision = *revision ? *revision : r.op.revision;
+			error = visit(ctx, &r);
+		} else {
+			error = store_range_fail(&r, *revision, err);
+		}
+		has_more = !error && r.has_more && r.n_kvs > 0;
+		if (has_more) { /* the next begins right behind the last key of this one */
+			limit = next_limit(&r);
+			buf_clear(&last);
+			buf_add_str(&last, r.kvs[r.n_kvs - 1].key);
+			buf_addc(&last, '\0');
+			key = buf_str(&last);
+		}
+		storage_op_clear(&r.op);
+	}
+	return error;
 }

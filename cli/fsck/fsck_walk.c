@@ -1,9 +1,13 @@
-/* One pass over all keys, page by page. A key that annals does not write is a finding too: somebody
- * else uses this prefix. */
-#include "cli/fsck/fsck_walk.h"
-
+/* Walks all keys once, page by page, at one revision, so that concurrent writes cannot look like
+ * a fault. A key that annals does not write is a finding too: another program uses this prefix.
+ * Questions about other keys are collected and asked together: a round trip for each would be slow.
+ * Millions of uids must fit into memory, so digests of one size stand for them. */
+#include "base/sha256.h"
 #include "cli/fsck/fsck_private.h"
-#include "cli/fsck/store_pages.h"
+#include "cli/fsck/fsck_store.h"
+
+#include <errno.h>
+#include <pthread.h>
 
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...)
 {
@@ -13,6 +17,258 @@ void fsck_find(struct fsck *f, const char *check, struct str subject, struct str
 	va_end(ap);
 	progress_clear(&f->progress);
 	fsck_report_add(&f->report, &(struct fsck_finding){.check = check, .subject = subject, .key = key, .found = text});
+}
+
+/* ---- questions ---- */
+
+/* Bounds the memory of answers, each of which may be a whole object. */
+enum { QUESTIONS_AT_ONCE = 128 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static size_t n_under_way; /* under the lock: callbacks run on the storage's thread. Static, since a process runs one fsck */
+
+struct question *fsck_question(struct fsck *f, struct str key, void (*answer)(struct fsck *f, struct question *q))
+{
+	struct question *q = arena_new(&f->page, struct question);
+	q->range.key = q->key = key;
+	q->range.at_revision = f->revision;
+	q->answer = answer;
+	return q;
+}
+
+static void on_done(struct storage_op *op _unused_)
+{
+	pthread_mutex_lock(&lock);
+	if (--n_under_way == 0) {
+		pthread_cond_signal(&changed);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void run_all(struct fsck *f, struct question *list)
+{
+	n_under_way = f->n_questions;
+	for (struct question *q = list; q; q = q->next) {
+		q->range.op.done = on_done;
+		storage_range(f->storage, &q->range);
+	}
+	pthread_mutex_lock(&lock);
+	while (n_under_way > 0) {
+		pthread_cond_wait(&changed, &lock);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static struct question *in_order(struct question *newest)
+{
+	struct question *list = NULL;
+	while (newest) {
+		struct question *next = newest->next;
+		newest->next = list;
+		list = newest;
+		newest = next;
+	}
+	return list;
+}
+
+static int read_answer(struct fsck *f, struct question *q)
+{
+	const struct storage_op *op = &q->range.op;
+	if (op->result != STORAGE_OK) {
+		buf_printf(&f->err, "cannot read " STR_FMT ": %s", STR_ARG(q->range.key), op->message);
+		return -EIO;
+	}
+	q->answer(f, q);
+	return 0;
+}
+
+int fsck_answer_all(struct fsck *f)
+{
+	struct question *list = in_order(f->questions);
+	int r = 0;
+	run_all(f, list);
+	f->questions = NULL;
+	f->n_questions = 0;
+	for (struct question *q = list; q; q = q->next) {
+		r = r ? r : read_answer(f, q);
+		storage_op_clear(&q->range.op);
+	}
+	return r;
+}
+
+int fsck_ask(struct fsck *f, struct question *q)
+{
+	q->next = f->questions;
+	f->questions = q;
+	return ++f->n_questions < QUESTIONS_AT_ONCE ? 0 : fsck_answer_all(f);
+}
+
+/* ---- uids ---- */
+
+enum {
+	UIDS_FIRST = 1024,
+	UIDS_MAX = 1 << 26, /* slots of 16 bytes; beyond half of them uids are not compared any more */
+};
+
+static const unsigned char free_slot[16];
+
+static unsigned char *uid_set_slot(const struct uid_set *s, const unsigned char *print)
+{
+	size_t at;
+	memcpy(&at, print, sizeof(at));
+	for (;; at++) {
+		unsigned char *slot = s->slots[at % s->cap];
+		if (memcmp(slot, free_slot, sizeof(free_slot)) == 0 || memcmp(slot, print, sizeof(free_slot)) == 0) {
+			return slot;
+		}
+	}
+}
+
+static void uid_set_grow(struct uid_set *s)
+{
+	struct uid_set bigger = {.cap = s->cap ? s->cap * 2 : UIDS_FIRST, .n = s->n};
+	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
+	for (size_t i = 0; i < s->cap; i++) {
+		if (memcmp(s->slots[i], free_slot, sizeof(free_slot)) != 0) {
+			memcpy(uid_set_slot(&bigger, s->slots[i]), s->slots[i], sizeof(free_slot));
+		}
+	}
+	mem_free(s->slots);
+	*s = bigger;
+}
+
+/* Half of a SHA-256 stands for a uid, so a uid of any length takes at most 32 bytes. */
+bool uid_set_add(struct uid_set *s, struct str uid)
+{
+	unsigned char print[SHA256_SIZE];
+	sha256(uid, print);
+	if (s->n * 2 >= s->cap) {
+		if (s->cap == UIDS_MAX) {
+			return true;
+		}
+		uid_set_grow(s);
+	}
+	unsigned char *slot = uid_set_slot(s, print);
+	bool is_new = memcmp(slot, print, sizeof(free_slot)) != 0;
+	if (is_new) {
+		memcpy(slot, print, sizeof(free_slot));
+		s->n++;
+	}
+	return is_new;
+}
+
+/* ---- checks of one object ---- */
+
+static int check_identity(struct fsck *f, const struct subject *s)
+{
+	const struct meta *m = &s->object->meta;
+	if (!str_eq(m->name, s->id.name) || !str_eq(m->ns, s->id.ns)) {
+		fsck_find(f, "identity", s->title, s->key, "its metadata say " STR_FMT "%s" STR_FMT, STR_ARG(m->ns),
+			m->ns.n ? "/" : "", STR_ARG(m->name));
+	}
+	if (m->uid.n == 0) {
+		fsck_find(f, "identity", s->title, s->key, "it has no uid");
+	}
+	return 0;
+}
+
+static int check_uid(struct fsck *f, const struct subject *s)
+{
+	struct str uid = s->object->meta.uid;
+	if (uid.n > 0 && !uid_set_add(&f->uids, uid)) {
+		fsck_find(f, "uid", s->title, s->key, "its uid " STR_FMT " is that of an object before it, too", STR_ARG(uid));
+	}
+	return 0;
+}
+
+static int check_controller(struct fsck *f, const struct subject *s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < meta_owner_count(&s->object->meta); i++) {
+		struct owner_reference owner;
+		meta_owner(&s->object->meta, i, &owner);
+		n += owner.is_controller;
+	}
+	if (n > 1) {
+		fsck_find(f, "controller", s->title, s->key, "%zu of its ownerReferences say controller: true", n);
+	}
+	return 0;
+}
+
+static void on_references(struct fsck *f, struct question *q)
+{
+	long long n = q->range.count;
+	if (n > 0) {
+		fsck_find(f, "protection", q->subject->title, q->subject->key,
+			"%lld object%s to it, but it has no finalizer " STR_FMT, n, n == 1 ? " refers" : "s refer",
+			STR_ARG(FINALIZER_PROTECTION));
+	}
+}
+
+static bool is_protected(const struct subject *s)
+{
+	const struct meta *m = &s->object->meta;
+	return s->id.kind->is_protected || str_is(json_text(json_gets(m->labels, "annals.dev/protect")), "true");
+}
+
+/* An object that is being deleted may have lost its finalizer before another object came to refer to it. That one waits. */
+static int check_protection(struct fsck *f, const struct subject *s)
+{
+	const struct meta *m = &s->object->meta;
+	const struct kind *k = s->id.kind;
+	if (!is_protected(s) || meta_is_deleting(m) || meta_has_finalizer(m, FINALIZER_PROTECTION)) {
+		return 0;
+	}
+	struct str below =
+		key_references(&f->page, f->prefix, str_of(k->versions[0].group), str_of(k->resource), s->id.ns, s->id.name);
+	struct question *q = fsck_question(f, below, on_references);
+	q->range.range_end = storage_prefix_end(&f->page, below);
+	q->range.count_only = true;
+	q->subject = s;
+	return fsck_ask(f, q);
+}
+
+static void on_told_revision(struct fsck *f, struct question *q)
+{
+	if (q->range.count == 0) {
+		fsck_find(f, "told", q->subject->title, q->subject->key,
+			"the revision " STR_FMT " is not there, which is said to hold its last state", STR_ARG(q->id.name));
+	}
+}
+
+/* The revision that a History names is written with it. A History that is being deleted may have lost its revisions already. */
+static int check_told_revision(struct fsck *f, const struct subject *s)
+{
+	const struct json *told = json_gets(json_gets(s->object->fields, "status"), "revision");
+	struct object_id id = {
+		kind_by_hub(STR("annals.dev"), STR("controllerrevisions")), s->id.ns, json_text(json_gets(told, "name"))};
+	if (strcmp(s->id.kind->kind, "History") != 0 || id.name.n == 0 || meta_is_deleting(&s->object->meta)) {
+		return 0;
+	}
+	struct question *q = fsck_question(f, object_id_key(&id, f->prefix, &f->page), on_told_revision);
+	q->range.count_only = true;
+	q->subject = s;
+	q->id = id;
+	return fsck_ask(f, q);
+}
+
+static int (*const checks[])(struct fsck *f, const struct subject *s) = {
+	check_identity,
+	check_uid,
+	check_controller,
+	check_protection,
+	check_told_revision,
+	fsck_check_entries,
+};
+
+int fsck_check_object(struct fsck *f, const struct subject *s)
+{
+	int r = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(checks) && !r; i++) {
+		r = checks[i](f, s);
+	}
+	return r;
 }
 
 /* ---- one key ---- */
@@ -66,7 +322,7 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 	if (decode(f, s, kv)) {
 		return 0;
 	}
-	f->report.census.stored[k->index][s->object->stored_version - k->doors]++;
+	f->report.census.stored[k->index][s->object->stored_version - k->versions]++;
 	return fsck_check_object(f, s);
 }
 
@@ -134,7 +390,7 @@ static int check_page(void *ctx, const struct storage_range *range)
 	return r;
 }
 
-static int walk(struct fsck *f, struct str directory)
+static int fsck_read_all(struct fsck *f, struct str directory)
 {
 	_cleanup_(arena_done) struct arena ends;
 	arena_init(&ends, 64 * 1024);
@@ -150,7 +406,7 @@ int fsck_walk(const struct fsck_options *options, struct fsck_report *report, in
 	buf_init(&f.err, 64 * 1024);
 	arena_init(&f.page, (size_t)256 << 20);
 	progress_init(&f.progress, "checked", "keys", 0);
-	int r = walk(&f, str_of(directory));
+	int r = fsck_read_all(&f, str_of(directory));
 	progress_clear(&f.progress);
 	buf_add_str(err, buf_str(&f.err));
 	*report = f.report;

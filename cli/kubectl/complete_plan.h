@@ -1,4 +1,4 @@
-/* What is to be completed, given the words of a command line so far. Pure. */
+/* Decides what kind of word completes a command line. Pure. */
 #ifndef CLI_KUBECTL_COMPLETE_PLAN_H
 #define CLI_KUBECTL_COMPLETE_PLAN_H
 
@@ -8,14 +8,15 @@ enum complete_what { COMPLETE_NOTHING, COMPLETE_COMMANDS, COMPLETE_FLAGS, COMPLE
 
 struct complete_plan {
 	enum complete_what what;
-	const struct option *flag; /* whose value */
-	struct str type;           /* of the name; or of the object, where the value of a flag is one of it */
-	struct str name;           /* of that object */
-	struct str prefix;         /* what it begins with */
+	const struct option *flag; /* the flag whose value is completed */
+	struct str type;           /* the type of the completed name, or of the object that a flag's value belongs to */
+	struct str name;           /* the name of that object */
+	struct str prefix;         /* the beginning of the word */
 	bool is_joined;            /* TYPE/NAME, not TYPE NAME */
 };
 
-/* words: n of them, at least one; the first is the command, the last the one to be completed, perhaps empty. flags: the command's. */
+/* words: n words, at least one. The first is the command, the last is the one to complete and
+ * may be empty. flags: the command's. */
 void complete_plan_make(struct complete_plan *ret, const struct option *flags, char *const *words, size_t n);
 
 #endif

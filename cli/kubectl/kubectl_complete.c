@@ -1,6 +1,6 @@
-/* kubectl asks kubectl_complete-annals how a command line may go on: its arguments are the words behind
- * "kubectl annals", the last one unfinished. The answer is a line for each possibility, perhaps with a
- * tab and what it means, and at last ":" and a number, cobra's directive to the shell. */
+/* Completes command lines of the plugin. kubectl runs kubectl_complete-annals with the words behind "kubectl annals", of
+ * which the last is unfinished. The answer has a line for each possibility, perhaps with a tab and its meaning, and at last
+ * ":" and a number, cobra's directive to the shell. */
 #include "api/model/members.h"
 #include "cli/common/command.h"
 #include "cli/kubectl/complete_plan.h"
@@ -57,7 +57,7 @@ static int offer_flags(struct completing *c)
 
 /* ---- types ---- */
 
-/* Is this what its plural alone means? */
+/* Does the plural without a group name this type? */
 static bool is_first(const struct discovery *d, size_t at)
 {
 	for (size_t i = 0; i < at; i++) {
@@ -75,26 +75,37 @@ static bool is_taken_by(const struct kubectl_command *c, const struct api_resour
 	return (r->verbs & API_GET) && r->is_preferred && (c != &kubectl_who_uses || is_used);
 }
 
-/* One that is alone is followed by its names. */
+/* "TYPE,TYPE," of a word that names several types; or nothing. */
+static struct str types_before(struct str word)
+{
+	while (word.n > 0 && word.p[word.n - 1] != ',') {
+		word.n--;
+	}
+	return word;
+}
+
+/* A single type gets a slash, so that its names can follow at once; but behind a comma only words can follow. */
 static int offer_types(struct completing *c)
 {
 	const struct discovery *d = &c->k.discovery;
-	struct str only = {NULL, 0};
+	struct str only = {NULL, 0}, before = types_before(c->plan.prefix);
 	size_t n = 0;
+	if (before.n && c->command->words != WORDS_OBJECTS) {
+		return 0;
+	}
 	if (kubectl_connect(&c->k)) {
 		return -1;
 	}
 	for (size_t i = 0; i < d->n; i++) {
 		const struct resource *r = &d->resources[i].resource;
-		struct str name = is_first(d, i)
-			? r->plural
-			: arena_printf(&c->k.arena, STR_FMT "." STR_FMT, STR_ARG(r->plural), STR_ARG(r->group));
+		struct str name = arena_printf(&c->k.arena, STR_FMT STR_FMT "%s" STR_FMT, STR_ARG(before), STR_ARG(r->plural),
+			is_first(d, i) ? "" : ".", is_first(d, i) ? 0 : (int)r->group.n, r->group.p);
 		if (is_taken_by(c->command, &d->resources[i])) {
 			offer(c, name, STR(""));
 			only = str_starts(name, c->plan.prefix) && n++ == 0 ? name : only;
 		}
 	}
-	if (n == 1) {
+	if (n == 1 && !before.n) {
 		buf_clear(&c->k.out);
 		offer(c, arena_printf(&c->k.arena, STR_FMT "/", STR_ARG(only)), STR(""));
 		c->directive |= DIRECTIVE_NO_SPACE;
@@ -131,7 +142,7 @@ static void add_existing(struct names *names, const struct resource *resource, s
 	answer_done(&answer);
 }
 
-/* A page of them is enough to choose from. */
+/* Reads one page of deleted objects, which is enough to choose from. */
 static void add_deleted(struct names *names)
 {
 	struct kubectl *k = &names->c->k;
@@ -173,23 +184,41 @@ static bool looks_at_deleted(const struct kubectl_command *c)
 	return c != &kubectl_undo && c != &kubectl_who_uses;
 }
 
+static int add_names_of(struct names *names, struct str type)
+{
+	struct kubectl *k = &names->c->k;
+	if (kubectl_find(k, arena_printf(&k->arena, STR_FMT "/x", STR_ARG(type)), WORDS_OBJECT)) {
+		return -1;
+	}
+	names->is_of_history = false;
+	if (names->c->command != &kubectl_restore) {
+		add_existing(names, k->target.resource, k->target.namespace);
+	}
+	if (looks_at_deleted(names->c->command)) {
+		add_deleted(names);
+	}
+	return 0;
+}
+
+/* Behind TYPE,TYPE: the names of all these types. */
 static int offer_names(struct completing *c)
 {
-	struct kubectl *k = &c->k;
-	if (kubectl_connect(k) || kubectl_find(k, arena_printf(&k->arena, STR_FMT "/x", STR_ARG(c->plan.type)), WORDS_OBJECT)) {
+	struct str rest = c->plan.type, type;
+	if (kubectl_connect(&c->k)) {
 		return -1;
 	}
 	struct names *names = mem_new(struct names);
+	int r = 0;
 	names->c = c;
-	if (c->command != &kubectl_restore) {
-		add_existing(names, k->target.resource, k->target.namespace);
+	while (rest.n > 0 && !r) {
+		str_cut(rest, ',', &type, &rest);
+		r = add_names_of(names, type);
 	}
-	if (looks_at_deleted(c->command)) {
-		add_deleted(names);
+	if (!r) {
+		offer_sorted(names);
 	}
-	offer_sorted(names);
 	mem_free(names);
-	return 0;
+	return r;
 }
 
 /* ---- values of flags ---- */
@@ -276,7 +305,7 @@ static int offer_values(struct completing *c)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the command line ---- */
 
 static int offer_nothing(struct completing *c _unused_)
 {
@@ -292,13 +321,13 @@ static int (*const offers[])(struct completing *c) = {
 	[COMPLETE_NAMES] = offer_names,
 };
 
-/* Where the server is and which namespace is meant, flags before the last word may say; one that is wrong is for the command to refuse. */
+/* Flags before the last word may name the server and the namespace. Wrong flags are ignored: the command will refuse them. */
 static void read_flags(struct completing *c, int n, char **words)
 {
 	int n_words;
 	_cleanup_(mem_freep) char **copy = mem_array((size_t)n + 1, sizeof(*copy));
 	for (int i = 0; i < n; i++) {
-		copy[i] = strcmp(words[i], "--help") == 0 ? words[0] : words[i]; /* it would be printed */
+		copy[i] = strcmp(words[i], "--help") == 0 ? words[0] : words[i]; /* --help would be printed */
 	}
 	options_parse(c->flags, n, copy, &n_words, &c->k.err);
 	buf_clear(&c->k.err);
@@ -343,3 +372,98 @@ const struct command command_kubectl_complete = {
 	.description = "",
 	.run = run,
 };
+
+/* ---- the plan: the kind of thing to complete ----
+ *
+ * It reads words as options_parse() does, except the last one, which is unfinished. */
+
+/* A flag's name, with its value behind "="; empty if it is no flag. */
+static struct str flag_of(const char *word)
+{
+	if (word[0] != '-' || !word[1]) {
+		return STR("");
+	}
+	return str_of(word + (word[1] == '-' ? 2 : 1));
+}
+
+/* TYPE/NAME, or TYPE and NAME. */
+static void note_word(struct complete_plan *p, struct str word, size_t at)
+{
+	if (at == 0) {
+		p->is_joined = str_cut(word, '/', &p->type, &p->name);
+	} else if (at == 1 && !p->is_joined) {
+		p->name = word;
+	}
+}
+
+/* Reads the words between the command and the last one. Returns how many are no flags. *ret_open is the flag whose value
+ * is the last word, or NULL. */
+static size_t read_words(
+	struct complete_plan *p, const struct option *flags, char *const *words, size_t n, const struct option **ret_open)
+{
+	size_t n_words = 0;
+	*ret_open = NULL;
+	for (size_t i = 1; i + 1 < n; i++) {
+		struct str name, value, flag = flag_of(words[i]);
+		if (!flag.n) {
+			note_word(p, str_of(words[i]), n_words++);
+			continue;
+		}
+		bool has_value = str_cut(flag, '=', &name, &value);
+		const struct option *o = options_find(flags, name);
+		if (o && !has_value && o->type != OPTION_BOOL) {
+			i++; /* its value */
+			*ret_open = i + 1 == n ? o : NULL;
+		}
+	}
+	return n_words;
+}
+
+static void plan_flag(struct complete_plan *p, const struct option *flags, struct str word)
+{
+	struct str name, value;
+	p->what = COMPLETE_FLAGS;
+	p->prefix = word;
+	if (str_cut(word, '=', &name, &value)) {
+		struct str flag = flag_of(word.p), rest;
+		str_cut(flag, '=', &name, &rest);
+		p->flag = options_find(flags, name);
+		p->what = p->flag ? COMPLETE_VALUES : COMPLETE_NOTHING;
+		p->prefix = value;
+	}
+}
+
+static void plan_object(struct complete_plan *p, size_t n_words, struct str word)
+{
+	struct str type, name;
+	if (n_words == 0 && str_cut(word, '/', &type, &name)) {
+		*p = (struct complete_plan){.what = COMPLETE_NAMES, .type = type, .prefix = name, .is_joined = true};
+	} else if (n_words == 0) {
+		*p = (struct complete_plan){.what = COMPLETE_TYPES, .prefix = word};
+	} else if (n_words == 1 && !p->is_joined) {
+		p->what = COMPLETE_NAMES;
+		p->prefix = word;
+	}
+}
+
+void complete_plan_make(struct complete_plan *ret, const struct option *flags, char *const *words, size_t n)
+{
+	struct str word = str_of(words[n - 1]);
+	const struct option *open;
+	*ret = (struct complete_plan){0};
+	if (n == 1) {
+		ret->what = COMPLETE_COMMANDS;
+		ret->prefix = word;
+		return;
+	}
+	size_t n_words = read_words(ret, flags, words, n, &open);
+	if (open) {
+		ret->what = COMPLETE_VALUES;
+		ret->flag = open;
+		ret->prefix = word;
+	} else if (word.n && word.p[0] == '-') {
+		plan_flag(ret, flags, word);
+	} else {
+		plan_object(ret, n_words, word);
+	}
+}

@@ -1,43 +1,24 @@
-/* Where the server is and who we are there: of a kubeconfig as kubectl finds it, then of flags,
- * which go before it. */
-#include "cli/common/colour.h"
+/* Finds the server, the user and the object, as kubectl does: kubeconfigs, then flags, which have precedence; and names of
+ * types. */
+#include "cli/common/terminal.h"
 #include "cli/kubectl/kubectl.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { ARENA_MAX = 256 << 20 };
 
-/* --kubeconfig, the first file of $KUBECONFIG, ~/.kube/config; mem_free. */
-static char *find_kubeconfig(const struct kubectl *k)
-{
-	const char *variable = getenv("KUBECONFIG"), *home = getenv("HOME");
-	struct str rest = str_of(variable), file;
-	if (k->kubeconfig) {
-		return mem_strdup(k->kubeconfig);
-	}
-	while (rest.n > 0) {
-		str_cut(rest, ':', &file, &rest);
-		char *path = mem_strndup(file.p ? file.p : "", file.n);
-		if (access(path, F_OK) == 0) {
-			return path;
-		}
-		mem_free(path);
-	}
-	return mem_printf("%s/.kube/config", home ? home : "");
-}
-
 static int load(struct kubectl *k, struct client_config *ret)
 {
-	_cleanup_(mem_freep) char *path = find_kubeconfig(k);
-	bool is_there = access(path, F_OK) == 0;
-	if (!k->kubeconfig && !is_there && k->server) {
-		return 0; /* flags say it all */
+	int r = client_config_find(ret, k->kubeconfig, k->context, POD_FOLDER, &k->err);
+	bool say_flags_all = r == CLIENT_CONFIG_NONE && k->server && !k->context;
+	if (say_flags_all) {
+		buf_clear(&k->err);
+		return 0;
 	}
-	if (!k->kubeconfig && !is_there && client_config_is_in_pod()) {
-		return client_config_load_pod(ret, POD_FOLDER, &k->err);
+	if (r == CLIENT_CONFIG_NONE) {
+		BUF_LITERAL(&k->err, "; name a kubeconfig by --kubeconfig or $KUBECONFIG, or a server by --server");
 	}
-	return client_config_load(ret, path, k->context, &k->err);
+	return r;
 }
 
 static void replace(char **text, const char *by)
@@ -48,7 +29,7 @@ static void replace(char **text, const char *by)
 	}
 }
 
-/* They become lines of HTTP. */
+/* Refuses line breaks in texts that become lines of HTTP. */
 static int check_headers(struct kubectl *k)
 {
 	const char *texts[] = {k->as, k->token};
@@ -66,7 +47,7 @@ static void apply_identity(struct kubectl *k, struct client_config *c)
 	_cleanup_(buf_done) struct buf groups;
 	buf_init(&groups, 1 << 20);
 	if (k->token) {
-		/* The server would believe a certificate first. */
+		/* Otherwise the server would look at the certificate first. */
 		c->cert = mem_free(c->cert);
 		c->key = mem_free(c->key);
 		c->token_file = mem_free(c->token_file);
@@ -128,8 +109,13 @@ int kubectl_connect(struct kubectl *k)
 
 void kubectl_init(struct kubectl *k)
 {
-	*k = (struct kubectl){
-		.output = "text", .colour = COLOUR_AUTO, .dry_run = "none", .revision = -1, .to = -1, .to_revision = -1};
+	*k = (struct kubectl){.output = "text",
+		.colour = COLOUR_AUTO,
+		.dry_run = "none",
+		.revision = -1,
+		.to = -1,
+		.to_revision = -1,
+		.tail = TAIL_NOT_GIVEN};
 	buf_init(&k->out, OUTPUT_MAX);
 	buf_init(&k->err, 64 * 1024);
 	buf_init(&k->notes, 1 << 20);
@@ -153,4 +139,124 @@ void kubectl_done(struct kubectl *k)
 	buf_done(&k->notes);
 	buf_done(&k->out);
 	buf_done(&k->err);
+}
+
+/* ---- the object ----
+ *
+ * A type has the names that kubectl takes: plural, singular, short name or kind, with group and version behind dots
+ * (k8s.io/apimachinery, schema.ParseResourceArg and the RESTMapper). */
+
+static bool is_named(const struct api_resource *r, struct str name)
+{
+	struct str rest = r->short_names, each;
+	if (str_eq_nocase(name, r->resource.plural) || str_eq_nocase(name, r->singular) || str_eq_nocase(name, r->kind)) {
+		return true;
+	}
+	while (rest.n > 0) {
+		str_cut(rest, ',', &each, &rest);
+		if (str_eq(each, name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* statefulsets, sts, StatefulSet, statefulsets.apps, statefulsets.v1.apps */
+static bool is_meant(const struct api_resource *r, struct str type)
+{
+	struct str name, group, version, rest;
+	str_cut(type, '.', &name, &group);
+	if (!is_named(r, name)) {
+		return false;
+	}
+	if (group.n == 0) {
+		return r->is_preferred;
+	}
+	if (str_eq(group, r->resource.group)) {
+		return r->is_preferred;
+	}
+	return str_cut(group, '.', &version, &rest) && str_eq(version, r->resource.version) && str_eq(rest, r->resource.group);
+}
+
+/* If several groups have it, the first in the server's order, as kubectl chooses. */
+static const struct api_resource *find_type(const struct kubectl *k, struct str type)
+{
+	for (size_t i = 0; i < k->discovery.n; i++) {
+		const struct api_resource *r = &k->discovery.resources[i];
+		if ((r->verbs & API_GET) && is_meant(r, type)) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
+int kubectl_find(struct kubectl *k, struct str type_and_name, enum kubectl_words words)
+{
+	struct str type, name;
+	bool has_name = str_cut(type_and_name, '/', &type, &name);
+	bool is_right = has_name ? name.n > 0 && !str_contains(name, STR("/")) : words == WORDS_OBJECT_OR_NONE;
+	if (!is_right || type.n == 0) {
+		return kubectl_fail(k, "\"" STR_FMT "\" is not TYPE/NAME", STR_ARG(type_and_name));
+	}
+	k->type = find_type(k, type);
+	if (!k->type) {
+		const char *hint = k->discovery.n_failures ? " (not all groups of APIs could be asked)" : "";
+		return kubectl_fail(k, "the server doesn't have a resource type \"" STR_FMT "\"%s", STR_ARG(type), hint);
+	}
+	k->target = (struct target){&k->type->resource, str_of(k->type->is_namespaced ? k->ns : ""), name, NULL};
+	return 0;
+}
+
+static int find_pair(struct kubectl *k, struct str type, struct str name, int (*each)(struct kubectl *k, void *ctx), void *ctx)
+{
+	struct str both = name.n ? arena_printf(&k->arena, STR_FMT "/" STR_FMT, STR_ARG(type), STR_ARG(name)) : type;
+	return kubectl_find(k, both, WORDS_OBJECT_OR_NONE) ? -1 : each(k, ctx);
+}
+
+/* Has the rules and the messages of cli-runtime's resource.Builder. */
+int kubectl_find_all(struct kubectl *k, int (*each)(struct kubectl *k, void *ctx), void *ctx)
+{
+	size_t n_joined = 0;
+	int r = 0;
+	for (size_t i = 0; i < k->n_words; i++) {
+		n_joined += strchr(k->words[i], '/') != NULL;
+	}
+	if (n_joined && n_joined < k->n_words) {
+		return kubectl_fail(k,
+			"there is no need to specify a resource type as a separate argument when passing arguments in "
+			"resource/name form (e.g. 'TYPE/NAME TYPE/NAME' instead of 'TYPE TYPE/NAME')");
+	}
+	for (size_t i = 0; n_joined && i < k->n_words && !r; i++) {
+		r = find_pair(k, str_of(k->words[i]), STR(""), each, ctx);
+	}
+	struct str rest = str_of(n_joined || !k->n_words ? NULL : k->words[0]), type;
+	while (rest.n > 0 && !r) {
+		str_cut(rest, ',', &type, &rest);
+		for (size_t i = 1; i < MAX(k->n_words, (size_t)2) && !r; i++) {
+			r = find_pair(k, type, str_of(i < k->n_words ? k->words[i] : NULL), each, ctx);
+		}
+	}
+	return r;
+}
+
+int kubectl_get(struct kubectl *k)
+{
+	int r = rest_get(k->client, &k->target, &k->answer);
+	if (r) {
+		return kubectl_refused(k, r, &k->answer);
+	}
+	k->object = k->answer.body;
+	return 0;
+}
+
+struct str kubectl_type_name(struct kubectl *k, const struct api_resource *type)
+{
+	struct str name = type->singular.n ? type->singular : type->resource.plural;
+	struct str group = type->resource.group;
+	return arena_printf(&k->arena, STR_FMT "%s" STR_FMT, STR_ARG(name), group.n ? "." : "", STR_ARG(group));
+}
+
+struct str kubectl_name(struct kubectl *k)
+{
+	return arena_printf(&k->arena, STR_FMT "/" STR_FMT, STR_ARG(kubectl_type_name(k, k->type)), STR_ARG(k->target.name));
 }

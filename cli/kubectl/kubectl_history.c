@@ -1,7 +1,9 @@
-/* Whether a revision is live is asked of Pods by their label, and of Dependents where annals
- * keeps the revisions. Who may read revisions may still not read Pods: then the column says so
- * and the command does not fail. */
+/* The commands that read revisions: history, show, diff. A revision is live if a Pod has its label, or a Dependent needs it
+ * (only annals' own revisions). A user who may read revisions but no Pods gets "<unknown>" in that column. */
+#include "api/diff/diff.h"
+#include "api/diff/line_diff.h"
 #include "api/model/members.h"
+#include "base/yaml.h"
 #include "cli/kubectl/kubectl.h"
 
 #define CHANGE_CAUSE "kubernetes.io/change-cause"
@@ -10,8 +12,7 @@
 static const struct resource pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
 static const struct resource dependents = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
 
-/* What a revision is called on the objects made from it: its own name (StatefulSets) or its hash
- * (DaemonSets). */
+/* The label of objects that were made from a revision has its name (StatefulSets) or its hash (DaemonSets). */
 static bool is_label_of(struct str label, const struct revision *r)
 {
 	const struct json *labels = json_gets(json_gets(r->object, "metadata"), "labels");
@@ -23,7 +24,7 @@ static bool is_label_of(struct str label, const struct revision *r)
 struct liveness {
 	const struct revisions *revisions;
 	struct str owner; /* uid */
-	bool *is_live;    /* one for each */
+	bool *is_live;    /* one for each revision */
 };
 
 static bool is_owned(const struct json *object, struct str uid)
@@ -59,7 +60,7 @@ static bool note_dependent(void *ctx, const struct json *dependent)
 	return true;
 }
 
-/* Who may not look at them does not get to know; that is no reason to show nothing. */
+/* Returns false if the user may not read them. That is not an error. */
 static bool look_at(struct kubectl *k, const struct resource *resource, bool metadata_only,
 	bool (*note)(void *ctx, const struct json *object), struct liveness *l)
 {
@@ -128,7 +129,7 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 	text_table_done(&t);
 }
 
-/* ---- of a Recorder ---- */
+/* ---- recorded revisions ---- */
 
 const struct json *change_to(const struct revisions *all, const struct revision *r)
 {
@@ -176,7 +177,7 @@ static void write_recorded(struct kubectl *k, const struct revisions *all)
 
 /* ---- in other forms ---- */
 
-/* Lists leave out what all of their items have in common; a List of anything must not. */
+/* Items of a typed list have no apiVersion and kind, but items of a List need them. */
 static struct json *whole(struct kubectl *k, const struct api_resource *type, const struct json *item)
 {
 	const struct resource *r = &type->resource;
@@ -225,7 +226,7 @@ static void print_own(struct kubectl *k, const struct revisions *all)
 
 static int print_history(struct kubectl *k, const struct revisions *all)
 {
-	if (kubectl_wants(k, "json") || kubectl_wants(k, "yaml")) {
+	if (kubectl_prints_objects(k)) {
 		return print_objects(k, all);
 	}
 	if (kubectl_wants(k, "name")) {
@@ -238,7 +239,7 @@ static int print_history(struct kubectl *k, const struct revisions *all)
 	return 0;
 }
 
-static int run(struct kubectl *k)
+static int run_history(struct kubectl *k)
 {
 	struct revisions revisions;
 	int r = revisions_list(k, &revisions);
@@ -253,7 +254,7 @@ static int run(struct kubectl *k)
 const struct kubectl_command kubectl_history = {
 	.name = "history",
 	.usage = "TYPE/NAME [flags]",
-	.summary = "the revisions of an object",
+	.summary = "Lists the revisions of an object",
 	.description = "Shows the revisions of an object of any kind, oldest first. Where a Recorder has recorded the\n"
 		       "object, the revisions are its recorded states. They say who made the last change, and which parts\n"
 		       "changed. A deleted object has them, too.\n\n"
@@ -268,5 +269,191 @@ const struct kubectl_command kubectl_history = {
 		    "  kubectl annals history deployment/web --own\n",
 	.flags = "own",
 	.outputs = "text,wide,json,yaml,name",
-	.run = run,
+	.run = run_history,
+};
+
+/* ---- show ---- */
+
+static int show(struct kubectl *k, const struct revisions *all)
+{
+	if (all->n == 0) {
+		return kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
+	}
+	struct revision *r = k->revision >= 0 ? revisions_find(k, all, k->revision) : revisions_today(k, all);
+	if (!r || revision_load(k, all, r)) {
+		return -1;
+	}
+	k->output = kubectl_prints_objects(k) ? k->output : "yaml";
+	kubectl_print(k, r->data);
+	return 0;
+}
+
+static int run_show(struct kubectl *k)
+{
+	struct revisions revisions;
+	int r = revisions_list(k, &revisions);
+	r = r ? r : show(k, &revisions);
+	revisions_done(&revisions);
+	return r;
+}
+
+const struct kubectl_command kubectl_show = {
+	.name = "show",
+	.usage = "TYPE/NAME [--revision=N] [flags]",
+	.summary = "Shows the state that a revision holds",
+	.description = "Shows an object as YAML, as it was in one of its revisions; by default in the newest.\n\n"
+		       "A recorded revision has the object's state, without status and without the parts that the Recorder\n"
+		       "ignores. Redacted values show as digests. A revision of the object's own controller has a part of the\n"
+		       "object, such as the template of its pods. It is shown with --own, or where nothing was recorded.",
+	.examples = "  # the newest revision\n"
+		    "  kubectl annals show configmap/shop\n"
+		    "  # another one, as JSON\n"
+		    "  kubectl annals show configmap/shop --revision=2 -o json\n",
+	.flags = "revision,own",
+	.outputs = "text,yaml,json",
+	.run = run_show,
+};
+
+/* ---- diff ----
+ *
+ * It works for the revisions of any API server, even for apps/v1. So the plugin computes the difference itself, with the
+ * same code as the server's /diff. */
+
+enum { DATA_MAX = 64 << 20 };
+
+void kubectl_write_yaml_diff(const struct json *const values[2], const struct str names[2], struct buf *out)
+{
+	struct buf texts[2];
+	for (size_t i = 0; i < 2; i++) {
+		buf_init(&texts[i], DATA_MAX);
+		if (values[i]) {
+			yaml_from_json_visible(&texts[i], values[i]);
+		}
+	}
+	line_diff(out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
+	buf_done(&texts[0]);
+	buf_done(&texts[1]);
+}
+
+struct str revision_title(struct kubectl *k, const struct revision *r)
+{
+	return arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(kubectl_name(k)), (long long)r->number,
+		STR_ARG(r->name));
+}
+
+void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out)
+{
+	const struct json *const values[] = {from->data, to->data};
+	const struct str names[] = {revision_title(k, from), revision_title(k, to)};
+	kubectl_write_yaml_diff(values, names, out);
+}
+
+static void print_json(struct kubectl *k, const struct json *value)
+{
+	k->output = "json";
+	kubectl_print(k, value);
+}
+
+static int write(struct kubectl *k, const struct json *const values[2], const struct str names[2])
+{
+	if (kubectl_wants(k, "patch")) {
+		const struct json *patch = diff_merge(values[0], values[1], &k->arena);
+		if (!patch) {
+			return kubectl_fail(k, "a merge patch cannot say what became null; -o json gives a JSON patch");
+		}
+		print_json(k, patch);
+	} else if (!kubectl_print(k, diff_json(values[0], values[1], &k->arena))) {
+		kubectl_write_yaml_diff(values, names, &k->out);
+		k->is_diff = true;
+	}
+	return 0;
+}
+
+static int diff(struct kubectl *k, const struct revisions *all)
+{
+	if (all->n == 0) {
+		return kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
+	}
+	struct revision *newest = all->history ? revisions_today(k, all) : &all->v[all->n - 1];
+	struct revision *from = k->revision >= 0 ? revisions_find(k, all, k->revision) : revisions_before(k, all);
+	struct revision *to = k->to >= 0 ? revisions_find(k, all, k->to) : newest;
+	if (!from && k->revision < 0) {
+		return kubectl_fail(k, STR_FMT " has one revision alone", STR_ARG(kubectl_name(k)));
+	}
+	if (!from || !to || revision_load(k, all, from) || revision_load(k, all, to)) {
+		return -1;
+	}
+	return write(k, (const struct json *[]){from->data, to->data},
+		(struct str[]){revision_title(k, from), revision_title(k, to)});
+}
+
+/* Compares the newest states of two objects. */
+static int diff_objects(struct kubectl *k, const struct revisions *all, struct str other)
+{
+	struct revisions others;
+	struct revision *from = all->n ? revisions_today(k, all) : NULL;
+	if (!from) {
+		return kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
+	}
+	struct str title = revision_title(k, from);
+	if (revision_load(k, all, from) || kubectl_find(k, other, WORDS_OBJECT)) {
+		return -1;
+	}
+	int r = revisions_list(k, &others);
+	struct revision *to = !r && others.n ? revisions_today(k, &others) : NULL;
+	r = r ? r : to ? revision_load(k, &others, to) : kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
+	r = r ? r : write(k, (const struct json *[]){from->data, to->data}, (struct str[]){title, revision_title(k, to)});
+	revisions_done(&others);
+	return r;
+}
+
+static bool has_other(const struct kubectl *k)
+{
+	return k->n_words == 1 && strchr(k->words[0], '/');
+}
+
+/* The words behind the object: N [M], or another object. */
+static int check(struct kubectl *k)
+{
+	int64_t *numbers[] = {&k->revision, &k->to};
+	if (k->n_words && (k->revision >= 0 || k->to >= 0)) {
+		return kubectl_fail(k, "give revisions as words or by --revision and --to, not both");
+	}
+	for (size_t i = 0; !has_other(k) && i < k->n_words; i++) {
+		if (!str_to_int64(str_of(k->words[i]), numbers[i]) || *numbers[i] < 0) {
+			return kubectl_fail(k, "\"%s\" is no revision, and no other object as TYPE/NAME", k->words[i]);
+		}
+	}
+	return 0;
+}
+
+static int run_diff(struct kubectl *k)
+{
+	struct revisions revisions;
+	int r = revisions_list(k, &revisions);
+	r = r ? r : has_other(k) ? diff_objects(k, &revisions, str_of(k->words[0])) : diff(k, &revisions);
+	revisions_done(&revisions);
+	return r;
+}
+
+const struct kubectl_command kubectl_diff = {
+	.name = "diff",
+	.usage = "TYPE/NAME [N [M] | TYPE/NAME] [flags]",
+	.summary = "Shows the difference of two revisions",
+	.description = "Shows line by line, as YAML, how one revision of an object differs from another. By default these\n"
+		       "are the newest revision and the one before. With N it begins at that revision, and with M it ends\n"
+		       "there. With another object it compares the newest revisions of both.\n\n"
+		       "-o json and -o yaml print the JSON Patch (RFC 6902) that leads from one to the other. -o patch\n"
+		       "prints the merge patch (RFC 7396).",
+	.examples = "  # the newest revision and the one before\n"
+		    "  kubectl annals diff configmap/shop\n"
+		    "  # two others, as a merge patch\n"
+		    "  kubectl annals diff configmap/shop 1 3 -o patch\n"
+		    "  # of two objects\n"
+		    "  kubectl annals diff configmap/shop configmap/shop-test\n",
+	.flags = "revision,to,own,color",
+	.outputs = "text,json,yaml,patch",
+	.words = WORDS_REVISIONS,
+	.check = check,
+	.run = run_diff,
 };

@@ -104,7 +104,7 @@ static struct str number(struct arena *a, int64_t n)
 	return arena_printf(a, "%" PRId64, n);
 }
 
-/* Of all that it has to do with, those that are stored as they should be. */
+/* The share of the migration's objects that are stored in the right version. */
 static struct str share(struct arena *a, const struct row *r)
 {
 	int64_t done = r->total - r->remaining;
@@ -179,7 +179,8 @@ static size_t count_lines(struct str text)
 	return n;
 }
 
-/* Over what was drawn before. A row may have a line about why it waits; what does not fit on the screen is left out, the oldest first. */
+/* Draws over the previous table. A row may have a line about why it waits. If the screen is too
+ * small, the oldest rows are left out. */
 static void draw(struct printer *p)
 {
 	size_t fitting = (screen_lines() - 2) / 2;
@@ -335,7 +336,7 @@ static int run(struct kubectl *k)
 const struct kubectl_command kubectl_migrations = {
 	.name = "migrations",
 	.usage = "[-w] [flags]",
-	.summary = "how far migrations of stored objects are",
+	.summary = "Shows how far migrations of stored objects are",
 	.description = "Shows the StorageMigrations: how many objects each has rewritten, how many remain, how many a second,\n"
 		       "and how long the rest will take. -w goes on: on a terminal the table is drawn anew when something\n"
 		       "changes, elsewhere each change is a line.",

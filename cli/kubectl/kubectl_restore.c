@@ -1,16 +1,15 @@
-/* A History outlives its object; its last state is what there is to make the object again from. */
+/* The command restore. A History outlives its object, and its last state is the source of the new one. */
 #include "api/model/members.h"
-#include "cli/kubectl/job_labels.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/put_back.h"
 
 enum { BODY_MAX = 16 << 20 };
 
-/* Not there: 0. */
+/* 0 if the object does not exist. */
 static int check_absent(struct kubectl *k)
 {
 	int error = rest_get(k->client, &k->target, &k->answer);
-	if (error == REST_STATUS && k->answer.code == 404) {
+	if (error == REST_STATUS && answer_is_absent(&k->answer, &k->target)) {
 		return 0;
 	}
 	if (error) {
@@ -59,7 +58,7 @@ static bool ask(struct kubectl *k, const struct revision *r, const struct json *
 	if (undo_shows(k)) {
 		undo_write_diff(k, NULL, object, r, &lines);
 	}
-	return undo_ask_whether(k, &lines, r, "will be made again as in", "was not made again");
+	return undo_ask_whether(k, &lines, r, "will be recreated from", "was not recreated");
 }
 
 static int make(struct kubectl *k, const struct revision *r, const struct json *object)
@@ -113,7 +112,7 @@ int restore_list(struct kubectl *k, struct revisions *ret)
 		return -1;
 	}
 	int r = revisions_list(k, ret);
-	if (!ret->history && (!r || k->answer.code == 404)) {
+	if (!ret->history && (!r || answer_is_absent(&k->answer, &k->target))) {
 		r = kubectl_fail(k, "nothing was recorded of " STR_FMT, STR_ARG(kubectl_name(k)));
 	}
 	return r;
@@ -133,10 +132,10 @@ static int run(struct kubectl *k)
 const struct kubectl_command kubectl_restore = {
 	.name = "restore",
 	.usage = "TYPE/NAME [--revision=N] [--dry-run=server|client] [--yes] [flags]",
-	.summary = "makes a deleted object again",
-	.description = "Makes a deleted object again, as a Recorder recorded it last or as in another revision.\n\n"
-		       "Owners that are gone, or were made again themselves, are left out and named: with them the object\n"
-		       "would be deleted once more. Only digests are known of redacted values. Restore refuses and names\n"
+	.summary = "Recreates a deleted object",
+	.description = "Recreates a deleted object, as a Recorder recorded it last or as in another revision.\n\n"
+		       "Owners that are gone, or were recreated themselves, are left out and named: with them the object\n"
+		       "would be deleted again. Only digests are known of redacted values. Restore refuses and names\n"
 		       "them, unless --skip-redacted leaves them out.\n\n"
 		       "On a terminal restore shows the object and asks, unless --yes is given.",
 	.examples = "  # as it was recorded last\n"

@@ -1,14 +1,16 @@
-/* A field selector on controller.uid lets annals answer from its index. For apps/v1 there is none,
- * so the namespace's revisions are all read and sifted here.
+/* Finds the revisions of an object. annals answers from its index, by the field selector controller.uid. apps/v1 has no such
+ * selector, so all revisions of the namespace are read.
  *
- * A StatefulSet's controller may keep its revisions in PodTemplates instead (seed 002). Then
- * there is no ControllerRevision of it. Those of a Deployment are its ReplicaSets.
+ * The controller of a StatefulSet may keep its revisions in PodTemplates (seed 002); then there is no ControllerRevision. The
+ * revisions of a Deployment are its ReplicaSets.
  *
- * A Recorder's revisions may be many and big. Their states are read one by one, where one is
- * needed. */
+ * A Recorder's revisions may be many and big, so a state is read only if it is needed. */
+#include "api/model/history.h"
 #include "api/model/members.h"
+#include "api/record/state.h"
 #include "cli/kubectl/kubectl.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define LABEL_CREATED_BY "created-by-statefulset"
@@ -18,7 +20,7 @@
 
 enum {
 	LABEL_MAX = 63,
-	PAGE = 50, /* of states, each of which may have a MiB */
+	PAGE = 50, /* states; each may have a MiB */
 };
 
 static bool read_controllerrevision(
@@ -30,7 +32,7 @@ static bool read_controllerrevision(
 	return true;
 }
 
-/* Does it stand for a claim of the set? A PodTemplate needs a volume for what its containers mount; the set's template has none. */
+/* Is it the volume of one of the set's claims? A PodTemplate needs a volume for each mount; the set's template does not. */
 static bool is_of_claim(const struct json *volume, const struct json *owner)
 {
 	const struct json *templates = json_gets(json_gets(owner, "spec"), "volumeClaimTemplates"), *t;
@@ -64,7 +66,7 @@ static void drop_claims(struct json *template, const struct json *owner, struct 
 	json_set(a, template, STR("spec"), spec);
 }
 
-/* Such a patch as a ControllerRevision of it would hold. */
+/* Makes the patch that a ControllerRevision would hold. */
 static bool read_podtemplate(const struct json *object, const struct json *owner, struct revision *ret, struct arena *a)
 {
 	const struct json *labels = json_gets(json_gets(object, "metadata"), "labels"), *state = json_gets(object, "template");
@@ -80,7 +82,7 @@ static bool read_podtemplate(const struct json *object, const struct json *owner
 	return true;
 }
 
-/* What the deployment controller keeps in annotations of ReplicaSets for itself, and what kubectl rollout undo leaves as it is. */
+/* Annotations of ReplicaSets that the deployment controller uses itself. kubectl rollout undo leaves them as they are. */
 static const char *const kept_annotations[] = {
 	"kubectl.kubernetes.io/last-applied-configuration",
 	"deployment.kubernetes.io/revision",
@@ -123,7 +125,7 @@ static struct json *without_hash(const struct json *template, struct arena *a)
 	return ret;
 }
 
-/* As kubectl rollout undo takes a Deployment back: the template, and the annotations that the controller had copied. */
+/* Takes what kubectl rollout undo takes: the template, and the annotations that the controller had copied. */
 static bool read_replicaset(const struct json *object, const struct json *owner, struct revision *ret, struct arena *a)
 {
 	const struct json *annotations = json_gets(json_gets(object, "metadata"), "annotations");
@@ -158,8 +160,8 @@ static void select_set(struct kubectl *k, struct list_options *options)
 	}
 }
 
-/* Where revisions may be: annals' own first, whose index answers for one owner; then those of
- * the cluster's own controllers. */
+/* The types that may hold revisions: annals' own first, whose index finds those of one owner; then those of the cluster's
+ * controllers. */
 static const struct place {
 	struct resource resource;
 	const char *kind; /* of owners; NULL: any */
@@ -251,9 +253,9 @@ static int list_own(struct kubectl *k, struct revisions *ret)
 	return is_served ? 0 : kubectl_fail(k, "the server doesn't have a resource type \"controllerrevisions\"");
 }
 
-/* ---- a Recorder's ---- */
+/* ---- recorded revisions ---- */
 
-/* What is kept of one until it is loaded. */
+/* Keeps the name and the time of a revision. revision_load() reads its state. */
 static void add_recorded(struct kubectl *k, struct revisions *r, const struct json *object)
 {
 	struct arena *a = &k->arena;
@@ -264,7 +266,10 @@ static void add_recorded(struct kubectl *k, struct revisions *r, const struct js
 	json_add(a, meta, STR("creationTimestamp"), json_string(a, born));
 	json_add(a, kept, STR("metadata"), meta);
 	r->v = mem_realloc_array(r->v, r->n + 1, sizeof(*r->v));
-	r->v[r->n++] = (struct revision){.number = member_int(object, "revision"), .name = name, .object = kept};
+	r->v[r->n++] = (struct revision){.number = member_int(object, "revision"),
+		.name = name,
+		.earlier = arena_dup(a, json_text(json_get(json_gets(from, "annotations"), ANNOTATION_EARLIER))),
+		.object = kept};
 }
 
 static int list_recorded(struct kubectl *k, struct revisions *r)
@@ -318,6 +323,7 @@ void revisions_done(struct revisions *r)
 
 static int load_recorded(struct kubectl *k, const struct revisions *all, struct revision *r)
 {
+	assert(all->history && !r->is_loaded);
 	struct str namespace = member_text(json_gets(all->history, "metadata"), "namespace");
 	const struct target one = {&places[0].resource, namespace, r->name, NULL};
 	answer_init(&r->answer);
@@ -339,7 +345,7 @@ int revision_load(struct kubectl *k, const struct revisions *all, struct revisio
 	return json_is(r->data, JSON_OBJECT) ? 0 : kubectl_fail(k, "revision %lld has no data", (long long)r->number);
 }
 
-/* ---- which one ---- */
+/* ---- choosing a revision ---- */
 
 struct revision *revisions_by_name(const struct revisions *r, struct str name)
 {
@@ -359,7 +365,8 @@ struct revision *revisions_today(const struct kubectl *k, const struct revisions
 	return update ? update : r->n ? &r->v[r->n - 1] : NULL;
 }
 
-/* The state of the last change but those to today's: an older one may have the higher number. */
+/* The revision of the last change that led to another state than today's. Its number may be lower than that of an older
+ * one. */
 static struct revision *before_of_changes(const struct revisions *r, const struct revision *today)
 {
 	const struct json *changes = json_gets(json_gets(r->history, "status"), "changes");
@@ -382,9 +389,19 @@ struct revision *revisions_before(const struct kubectl *k, const struct revision
 	return found;
 }
 
-/* One that came again has a higher number since, but changes still tell of the one it had. */
-static struct revision *find_of_changes(const struct revisions *r, int64_t number)
+/* A state that came back has got a higher number. It knows its earlier numbers, and changes still name them. */
+static struct revision *find_earlier(const struct revisions *r, int64_t number)
 {
+	for (size_t i = r->n; i > 0; i--) {
+		struct str rest = r->v[i - 1].earlier, each;
+		int64_t earlier;
+		while (rest.n > 0) {
+			str_cut(rest, ',', &each, &rest);
+			if (str_to_int64(each, &earlier) && earlier == number) {
+				return &r->v[i - 1];
+			}
+		}
+	}
 	const struct json *changes = json_gets(json_gets(r->history, "status"), "changes"), *change;
 	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
 		if (member_int(change, "number") == number) {
@@ -401,9 +418,176 @@ struct revision *revisions_find(struct kubectl *k, const struct revisions *r, in
 			return &r->v[i - 1];
 		}
 	}
-	struct revision *found = find_of_changes(r, number);
+	struct revision *found = find_earlier(r, number);
 	if (!found) {
 		kubectl_fail(k, "unable to find revision %lld of " STR_FMT, (long long)number, STR_ARG(kubectl_name(k)));
 	}
 	return found;
+}
+
+/* Histories: which one is whose. The name says it, where the subject has a namespace. That of a
+ * subject without one is in a namespace that its Recorder chose, so it is looked for by fields. */
+const struct resource histories = {{"annals.dev", 10}, {"v1", 2}, {"histories", 9}};
+
+int histories_check(struct kubectl *k)
+{
+	if (discovery_find_resource(&k->discovery, &histories)) {
+		return 0;
+	}
+	if (discovery_has_failed(&k->discovery, histories.group, histories.version)) {
+		return kubectl_fail(k, "annals.dev, which keeps histories, cannot be asked: is annals running?");
+	}
+	return kubectl_fail(k, "the server has no annals.dev: annals, which records what is changed, is not installed there");
+}
+
+static int forbidden(struct kubectl *k, const struct answer *a)
+{
+	kubectl_note(k, "Histories are not looked at (" STR_FMT "); what follows is what the object's own controller keeps",
+		STR_ARG(a->message));
+	return 0;
+}
+
+static int get_named(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
+{
+	const struct history_subject subject = {k->type->resource.group, k->type->kind, str_of(k->ns), k->target.name};
+	const struct target target = {&histories, subject.namespace, history_name(&subject, &k->arena), NULL};
+	int error = rest_get(k->client, &target, ret_answer);
+	if (error == REST_STATUS && answer_is_absent(ret_answer, &target)) {
+		return 0;
+	}
+	if (error == REST_STATUS && ret_answer->code == 403) {
+		return forbidden(k, ret_answer);
+	}
+	*ret = ret_answer->body;
+	return error ? kubectl_refused(k, error, ret_answer) : 1;
+}
+
+/* A value of a field selector. */
+static struct str escaped(struct arena *a, struct str text)
+{
+	_cleanup_(buf_done) struct buf out;
+	buf_init(&out, 64 * 1024);
+	for (size_t i = 0; i < text.n; i++) {
+		if (strchr("\\,=", text.p[i])) {
+			buf_addc(&out, '\\');
+		}
+		buf_addc(&out, text.p[i]);
+	}
+	return arena_dup(a, buf_str(&out));
+}
+
+struct str histories_selector(struct kubectl *k)
+{
+	struct arena *a = &k->arena;
+	struct str group = k->type->resource.group, kind = k->type->kind, name = escaped(a, k->target.name);
+	return arena_printf(a, "spec.subject.group=" STR_FMT ",spec.subject.kind=" STR_FMT "%s" STR_FMT, STR_ARG(group),
+		STR_ARG(kind), name.n ? ",spec.subject.name=" : "", STR_ARG(name));
+}
+
+/* If a Recorder's namespace was changed, there is a History in both namespaces. */
+static const struct json *latest(const struct json *list)
+{
+	const struct json *items = json_gets(list, "items"), *item, *found = NULL;
+	struct str newest = {NULL, 0};
+	for (uint32_t i = 0; (item = list_item(items, i)); i++) {
+		const struct json *changes = json_gets(json_gets(item, "status"), "changes");
+		struct str time = changes && changes->n ? member_text(list_item(changes, changes->n - 1), "time") : STR("");
+		if (!found || str_cmp(time, newest) > 0) {
+			found = item;
+			newest = time;
+		}
+	}
+	return found;
+}
+
+static int list_named(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
+{
+	struct target all = {&histories, STR(""), STR(""), NULL};
+	const struct list_options options = {.field_selector = histories_selector(k)};
+	int error = rest_list(k->client, &all, &options, ret_answer);
+	if (error == REST_STATUS && ret_answer->code == 403) {
+		all.namespace = str_of(k->ns);
+		error = rest_list(k->client, &all, &options, ret_answer);
+	}
+	if (error == REST_STATUS && ret_answer->code == 403) {
+		return forbidden(k, ret_answer);
+	}
+	if (error) {
+		return kubectl_refused(k, error, ret_answer);
+	}
+	*ret = latest(ret_answer->body);
+	return *ret ? 1 : 0;
+}
+
+int history_find(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
+{
+	if (str_eq(k->type->resource.group, histories.group)) {
+		return 0; /* annals' own kinds are never recorded */
+	}
+	if (!discovery_find_resource(&k->discovery, &histories)) {
+		/* Own revisions have other numbers, so they must not take the place of recorded ones. */
+		return discovery_has_failed(&k->discovery, histories.group, histories.version)
+			? kubectl_fail(
+				  k, "annals.dev cannot be asked for Histories; --own shows what the object's controller keeps")
+			: 0;
+	}
+	return k->type->is_namespaced ? get_named(k, ret_answer, ret) : list_named(k, ret_answer, ret);
+}
+
+struct str history_subject(struct arena *a, const struct json *history)
+{
+	const struct json *subject = json_gets(json_gets(history, "spec"), "subject");
+	struct str kind = member_text(subject, "kind"), group = member_text(subject, "group"),
+		   name = member_text(subject, "name");
+	char *lower = arena_text(a, kind.n + 1);
+	for (size_t i = 0; i < kind.n; i++) {
+		char c = kind.p[i];
+		lower[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	return arena_printf(
+		a, "%.*s%s" STR_FMT "/" STR_FMT, (int)kind.n, lower, group.n ? "." : "", STR_ARG(group), STR_ARG(name));
+}
+
+bool history_is_deleted(const struct json *history)
+{
+	return member_text(json_gets(history, "status"), "deletionTime").n > 0;
+}
+
+/* ---- changes ---- */
+
+struct str change_by(struct arena *a, const struct json *change)
+{
+	struct str user = member_text(change, "user");
+	const struct json *managers = json_gets(change, "managers"), *each;
+	_cleanup_(buf_done) struct buf out;
+	buf_init(&out, 64 * 1024);
+	for (uint32_t i = 0; !user.n && (each = list_item(managers, i)); i++) {
+		buf_printf(&out, "%s" STR_FMT, i ? "," : "", STR_ARG(json_text(each)));
+	}
+	return user.n ? user : out.n ? arena_dup(a, buf_str(&out)) : STR("<unknown>");
+}
+
+enum { SHORT = 60 }; /* columns of paths */
+
+struct str change_what(struct arena *a, const struct json *change, bool is_wide)
+{
+	const struct json *paths = json_gets(change, "paths"), *each;
+	struct str type = member_text(change, "type");
+	bool is_changed = str_is(type, "Changed");
+	_cleanup_(buf_done) struct buf out;
+	uint32_t i = 0;
+	int64_t more = member_int(change, "morePaths") + member_count(change, "paths");
+	buf_init(&out, 64 * 1024);
+	buf_add_str(&out, type);
+	for (; is_changed && (each = list_item(paths, i)); i++, more--) {
+		struct str path = json_text(each);
+		if (!is_wide && i > 0 && out.n + path.n > SHORT) {
+			break;
+		}
+		buf_printf(&out, "%s" STR_FMT, i ? ", " : " ", STR_ARG(path));
+	}
+	if (is_changed && more > 0) {
+		buf_printf(&out, i ? " and %lld more" : " %lld values", (long long)more);
+	}
+	return arena_dup(a, buf_str(&out));
 }

@@ -1,16 +1,21 @@
-/* Of an object's own revisions. Sends a revision's data as a strategic merge patch, as kubectl rollout undo does for
- * StatefulSets and DaemonSets. Custom resources answer that with 415, and get a merge patch.
+/* The command undo, for an object's own revisions. It sends a revision's data as a strategic merge patch, as kubectl rollout
+ * undo does for StatefulSets and DaemonSets. Custom resources answer that with 415, and get a merge patch.
  *
- * Either is for the object as it was read. Which revision is the one before depends on how far an
- * update has come, so where the object has changed meanwhile, both are looked at again. */
+ * The patch is for the version of the object that was read. If the object has changed meanwhile, undo reads the object and
+ * its revisions again, since the revision before the newest may be another one by then. */
 #include "cli/kubectl/kubectl_undo.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "cli/kubectl/undo_patch.h"
+#include "cli/common/command.h"
+#include "cli/kubectl/put_back.h"
 
-enum { TRIES = 16 }; /* a controller in the midst of an update writes the status now and then */
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-/* ---- which revision ---- */
+enum { TRIES = 16 }; /* a controller that updates pods also writes the status */
+
+/* ---- choosing a revision ---- */
 
 static bool have_equal_digests(const struct json *x, const struct json *y, struct arena *a)
 {
@@ -28,7 +33,7 @@ static const struct json *template_of(const struct json *object, struct arena *a
 	return plain;
 }
 
-/* Its controller has not looked at it since the template became another one. */
+/* Has the template changed since the controller wrote the status? */
 static bool is_ahead_of_status(struct kubectl *k, const struct revision *today)
 {
 	const struct json *status = json_gets(k->object, "status");
@@ -37,15 +42,15 @@ static bool is_ahead_of_status(struct kubectl *k, const struct revision *today)
 			have_equal_digests(template_of(k->object, &k->arena), template_of(today->data, &k->arena), &k->arena));
 }
 
-/* Who deletes pods by hand to update them has no update in progress: the current revision stays
- * the first one for ever. */
+/* With OnDelete, users delete pods by hand to update them. Then status.currentRevision stays the first one for ever, and
+ * says nothing about an update. */
 static bool updates_by_itself(const struct kubectl *k)
 {
 	return !str_is(member_text(json_gets(json_gets(k->object, "spec"), "updateStrategy"), "type"), "OnDelete");
 }
 
-/* An update in progress is undone by going back to where it comes from (seed 002, "Rollbacks").
- * The second highest number may be that of another update, which had failed before this one. */
+/* Undo of an update in progress goes back to the revision where the update began (seed 002, "Rollbacks"). The second highest
+ * number may belong to another update, which had failed before. */
 static bool is_updating(struct kubectl *k, const struct revisions *revisions)
 {
 	const struct json *status = json_gets(k->object, "status");
@@ -79,7 +84,7 @@ static struct revision *choose(struct kubectl *k, const struct revisions *revisi
 
 /* ---- going back to it ---- */
 
-/* What this version of the API does not let anybody change, another one may. */
+/* Another version of the API may allow the change that this one refuses. */
 static void explain_refusal(struct kubectl *k, const struct answer *a)
 {
 	static const struct resource other = {{"apps", 4}, {"v1", 2}, {"statefulsets", 12}};
@@ -106,7 +111,7 @@ static int send(struct kubectl *k, const struct revision *r, struct answer *ret)
 	return error;
 }
 
-/* kubectl rollout undo refuses this, too: the Deployment would stay as it is until it is resumed. */
+/* Like kubectl rollout undo, undo refuses a paused Deployment: it would stay as it is until it is resumed. */
 static bool is_paused(const struct kubectl *k)
 {
 	return str_is(k->target.resource->group, "apps") && str_is(k->type->kind, "Deployment") &&
@@ -157,7 +162,7 @@ static int undo(struct kubectl *k, const struct revisions *revisions, bool *ret_
 		kubectl_refused(k, error, &answer);
 		explain_refusal(k, &answer);
 	} else {
-		undo_tell(k, r, &answer);
+		undo_tell(k, r, &answer, 0);
 	}
 	answer_done(&answer);
 	return error ? -1 : 0;
@@ -182,9 +187,9 @@ static int run(struct kubectl *k)
 	return r;
 }
 
-/* ---- for who shows it first ---- */
+/* ---- for the page, which shows a dry run first ---- */
 
-/* Not a state as Recorders take it: a patch may change annotations that are none. */
+/* The object without the members that the server sets. Other than a recorded state, it has all annotations. */
 static const struct json *shown_of(struct kubectl *k, const struct json *object)
 {
 	static const char *const servers[] = {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"};
@@ -235,8 +240,8 @@ int undo_carry_out(struct kubectl *k, const struct revisions *all, const struct 
 const struct kubectl_command kubectl_undo = {
 	.name = "undo",
 	.usage = "TYPE/NAME [--to-revision=N] [--dry-run=server|client] [--yes] [flags]",
-	.summary = "makes an object as one of its revisions says",
-	.description = "Makes an object as one of its revisions says, by default as it was before the last change.\n\n"
+	.summary = "Restores an object to an earlier revision",
+	.description = "Restores an object to an earlier revision, by default to the one before the last change.\n\n"
 		       "Where a Recorder has recorded the object, undo puts exactly the recorded parts back. The parts that\n"
 		       "the Recorder ignores stay as they are, and so do redacted values. Where the object has no value in\n"
 		       "the place of a redacted one, undo refuses, and names the place.\n\n"
@@ -254,3 +259,149 @@ const struct kubectl_command kubectl_undo = {
 	.outputs = "text,json,yaml,name",
 	.run = run,
 };
+
+/* ---- the dialogue ----
+ *
+ * The difference and the question go to standard error, and only the result goes to standard output, for programs. Without a
+ * terminal there is no question, like in kubectl. */
+
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+
+enum { PATCH_MAX = 16 << 20 };
+
+bool undo_is_dry(const struct kubectl *k, const char *where)
+{
+	return strcmp(k->dry_run, where) == 0;
+}
+
+bool undo_shows(const struct kubectl *k)
+{
+	bool is_for_people = kubectl_wants(k, "text");
+	return is_for_people && (isatty(STDERR_FILENO) || !undo_is_dry(k, "none"));
+}
+
+static bool is_yes(const char *line)
+{
+	return strcasecmp(line, "y\n") == 0 || strcasecmp(line, "yes\n") == 0;
+}
+
+bool undo_ask_whether(struct kubectl *k, const struct buf *diff, const struct revision *r, const char *will, const char *wont)
+{
+	char line[16];
+	command_print(stderr, buf_str(&k->notes));
+	buf_clear(&k->notes);
+	kubectl_write_diff(k, stderr, buf_str(diff));
+	if (k->is_agreed || !undo_is_dry(k, "none") || !kubectl_may_ask()) {
+		return true;
+	}
+	struct str name = kubectl_name(k);
+	_cleanup_(mem_freep) char *question =
+		mem_printf(STR_FMT " %s revision %lld. Continue? [y/N] ", STR_ARG(name), will, (long long)r->number);
+	command_print(stderr, str_of(question));
+	fflush(stderr);
+	if (fgets(line, sizeof(line), stdin) && is_yes(line)) {
+		return true;
+	}
+	buf_printf(&k->out, STR_FMT " %s\n", STR_ARG(name), wont);
+	return false;
+}
+
+bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r)
+{
+	const struct json *annotations = json_gets(json_gets(k->object, "metadata"), "annotations");
+	if (member_text(annotations, LAST_APPLIED).n) {
+		kubectl_note(k,
+			"Warning: " STR_FMT " has been applied from a file, and " LAST_APPLIED
+			" stays as it is: the next kubectl apply of that file makes the change again. Change the file, too",
+			STR_ARG(kubectl_name(k)));
+	}
+	return undo_ask_whether(k, diff, r, "will be restored to", "was left as it is");
+}
+
+struct json *undo_guarded(struct kubectl *k, const struct json *patch)
+{
+	struct arena *a = &k->arena;
+	assert(k->object); /* without it the patch would fit any version */
+	const struct json *now = json_gets(k->object, "metadata"), *sent = json_gets(patch, "metadata");
+	struct json *meta = json_is(sent, JSON_OBJECT) ? json_copy(a, sent) : json_object(a), *ret = json_copy(a, patch);
+	json_set(a, meta, STR("uid"), json_string(a, member_text(now, "uid")));
+	json_set(a, meta, STR("resourceVersion"), json_string(a, member_text(now, "resourceVersion")));
+	json_set(a, ret, STR("metadata"), meta);
+	return ret;
+}
+
+int undo_send(struct kubectl *k, const char *type, const struct json *patch, struct answer *ret)
+{
+	_cleanup_(buf_done) struct buf path, body;
+	buf_init(&path, 64 * 1024);
+	buf_init(&body, PATCH_MAX);
+	target_path(&path, &k->target);
+	query_add(&path, "fieldManager", STR(UNDO_MANAGER));
+	query_add(&path, "dryRun", undo_is_dry(k, "server") ? STR("All") : STR(""));
+	buf_addc(&path, '\0');
+	json_encode(&body, patch);
+	const struct rest_call call = {.method = "PATCH", .path = path.p, .content_type = type, .body = buf_str(&body)};
+	return rest_do(k->client, &call, ret);
+}
+
+static bool is_as_before(struct kubectl *k, const struct answer *a)
+{
+	return str_eq(answer_version(a), member_text(json_gets(k->object, "metadata"), "resourceVersion"));
+}
+
+static void tell_skipped(struct kubectl *k, const struct revision *r)
+{
+	buf_printf(&k->out, STR_FMT " skipped rollback (it already is as revision %lld says)\n", STR_ARG(kubectl_name(k)),
+		(long long)r->number);
+}
+
+bool undo_tell_in_form(struct kubectl *k, const struct json *value)
+{
+	if (kubectl_wants(k, "name")) {
+		buf_printf(&k->out, STR_FMT "\n", STR_ARG(kubectl_name(k)));
+		return true;
+	}
+	return kubectl_print(k, value);
+}
+
+void undo_tell_as_it_is(struct kubectl *k, const struct revision *r)
+{
+	if (!undo_tell_in_form(k, k->object)) {
+		tell_skipped(k, r);
+	}
+}
+
+void undo_tell(struct kubectl *k, const struct revision *r, const struct answer *a, int64_t number_now)
+{
+	if (undo_tell_in_form(k, a->body)) {
+		return;
+	}
+	if (!undo_is_dry(k, "server") && is_as_before(k, a)) {
+		tell_skipped(k, r);
+		return;
+	}
+	long long asked = (long long)(k->to_revision >= 0 ? k->to_revision : r->number);
+	buf_printf(&k->out, STR_FMT " rolled back to revision %lld", STR_ARG(kubectl_name(k)), asked);
+	if (number_now && number_now != asked) {
+		buf_printf(&k->out, ", now %lld", (long long)number_now);
+	}
+	buf_adds(&k->out, undo_is_dry(k, "server") ? " (server dry run)\n" : "\n");
+}
+
+void undo_tell_only(struct kubectl *k, const struct revision *r, const struct json *patch)
+{
+	if (!undo_tell_in_form(k, patch)) {
+		buf_printf(&k->out, STR_FMT " rolled back to revision %lld (client dry run)\n", STR_ARG(kubectl_name(k)),
+			(long long)r->number);
+	}
+}
+
+int undo_check_uid(struct kubectl *k, struct str *uid)
+{
+	struct str found = member_text(json_gets(k->object, "metadata"), "uid");
+	if (uid->n && !str_eq(*uid, found)) {
+		return kubectl_fail(k, STR_FMT " was deleted meanwhile, and recreated", STR_ARG(kubectl_name(k)));
+	}
+	*uid = arena_dup(&k->arena, found);
+	return 0;
+}

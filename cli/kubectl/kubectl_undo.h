@@ -1,83 +1,86 @@
-/* What going back to an own revision and to a recorded one share: who is asked, what is sent, what is said. */
+/* Undo and restore: the dialogue, the requests, and plans that the page shows first. kubectl_undo.c is for own revisions, and
+ * kubectl_undo_recorded.c for recorded states. Functions return 0, or -1 with a sentence in k->err, unless they say more. */
 #ifndef CLI_KUBECTL_KUBECTL_UNDO_H
 #define CLI_KUBECTL_KUBECTL_UNDO_H
 
+#include "base/json.h"
 #include "cli/kubectl/kubectl.h"
 
 #define UNDO_MANAGER "kubectl-annals"
 
 bool undo_is_dry(const struct kubectl *k, const char *where);
-/* Whether the difference is shown: to somebody who may answer or look, and in a dry run. */
+/* Is the difference shown? On a terminal, and in a dry run. */
 bool undo_shows(const struct kubectl *k);
-/* Shows it, and asks where somebody may answer and --yes was not given. False, with what is to be printed: better not. */
+/* Shows the difference, and asks on a terminal unless --yes is given. Returns false if the user
+ * declines; then k->out has the answer. */
 bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r);
-/* The same in words of its own. will: of the object, before the number of the revision; wont: what is said where it is not done. */
+/* The same in other words. will: the question's words between the object and the revision; wont: the output after a "no". */
 bool undo_ask_whether(struct kubectl *k, const struct buf *diff, const struct revision *r, const char *will, const char *wont);
-/* A merge patch, for k->object in the very version in which it was got. */
+/* Adds uid and resourceVersion to a merge patch, so that it only fits the version of k->object that was read. */
 struct json *undo_guarded(struct kubectl *k, const struct json *patch);
-/* A rest_error, or 0. */
+/* Sends the patch, as --dry-run says. 0, or a rest_error. */
 int undo_send(struct kubectl *k, const char *type, const struct json *patch, struct answer *ret);
-/* What became of it; what would be sent. */
-void undo_tell(struct kubectl *k, const struct revision *r, const struct answer *a);
+/* Print the result, with the new number of the state (0: unknown); or only the request. */
+void undo_tell(struct kubectl *k, const struct revision *r, const struct answer *a, int64_t number_now);
 void undo_tell_only(struct kubectl *k, const struct revision *r, const struct json *patch);
-/* It already is as the revision says. */
+/* Prints that the object already is in that state. */
 void undo_tell_as_it_is(struct kubectl *k, const struct revision *r);
-/* -o json, yaml or name: true. */
+/* Prints the value if -o is json, yaml or name; otherwise returns false. */
 bool undo_tell_in_form(struct kubectl *k, const struct json *value);
-/* Of k->object, which has been got once more: it is the one of before, whose uid is kept there. 0 or -1. */
+/* k->object was read again: is it still the same object? *uid keeps its uid between calls. */
 int undo_check_uid(struct kubectl *k, struct str *uid);
 
 /* ---- of recorded states ---- */
 
 struct undo_progress {
 	struct str uid;
-	bool has_changed; /* try again */
+	bool has_changed; /* the object or its History: try again */
 	unsigned n_behind;
 };
 int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_progress *progress);
-/* Each 0 or -1. The state is more than a digest; the server has its version, which k->target becomes. */
+/* Has the revision a state, and not only a digest? */
 int undo_check_state(struct kubectl *k, const struct revision *r);
+/* Sets k->target to the API version of the state, if the server has it. */
 int undo_use_version(struct kubectl *k, const struct revision *r);
-/* Pointers to values that were redacted: refused, unless they may be left out. */
+/* missing: pointers to redacted values. Refuses them, unless --skip-redacted leaves them out. */
 int undo_check_missing(struct kubectl *k, const struct json *missing, const struct revision *r);
-/* As lines; now NULL: it is gone. Of a Secret no value is shown. */
+/* now NULL: the object is gone. Values of a Secret are not shown. */
 void undo_write_diff(
 	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out);
-/* Leaves out of the state, and names, owners that point nowhere; live (or NULL) has those that need no look. */
+/* Removes owners that do not exist from the state, and names them. Owners that live has, too, are not looked up. */
 int undo_drop_lost_owners(struct kubectl *k, const struct json **state, const struct json *live);
-/* Of a Secret no value is shown. */
+/* Is it a Secret, whose values are not shown? */
 bool undo_is_of_secret(const struct kubectl *k);
 
-/* ---- for who shows first what would be written ---- */
+/* ---- for the page, which shows a dry run first ---- */
 
-/* Going back to k->to_revision, worked out, and not begun. */
+/* The plan of an undo to k->to_revision. */
 struct undo_plan {
 	struct revision *revision;
-	const struct json *now; /* for people: what of the object may change, as it is */
+	const struct json *now; /* for people: the present state, of the parts that may change */
 	const char *type;       /* of the patch */
 	const struct json *patch;
 	bool is_as_it_is; /* nothing would change */
 };
-/* Each 0 or -1. */
 int undo_plan(struct kubectl *k, const struct revisions *all, struct undo_plan *ret);
 int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct undo_plan *ret);
-/* For k->object in the version in which it was got; as k->dry_run says. */
+/* Sends the patch, for the version of k->object that was read; as k->dry_run says. */
 int undo_carry_out(struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, struct answer *ret);
-/* What plan->now would be of that object. NULL, with a sentence in k->err. */
+/* The same of another object as plan->now is of k->object. NULL, with a sentence in k->err. */
 const struct json *undo_shown(
 	struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, const struct json *object);
 const struct json *undo_shown_recorded(
 	struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *object);
 
-/* Making a deleted object again as in k->revision, or as it was last. */
+/* The plan of a restore from k->revision, or from the last state. */
 struct restore_plan {
 	const struct revision *revision;
-	const struct json *object; /* to be created */
+	const struct json *object; /* will be created */
 };
 int restore_plan(struct kubectl *k, const struct revisions *all, struct restore_plan *ret);
 int restore_carry_out(struct kubectl *k, const struct restore_plan *plan, struct answer *ret);
 void restore_tell(struct kubectl *k, const struct revision *r, const struct json *object);
-/* The revisions of what was recorded. 0 or -1; revisions_done() either way. */
+/* Lists the recorded revisions. revisions_done() in any case. */
 int restore_list(struct kubectl *k, struct revisions *ret);
 
 #endif

@@ -1,11 +1,9 @@
-/* Going back to a recorded state: a patch from the object as it is to what put_back() makes of it,
- * for the very version that was read. So what was written meanwhile is never lost: then all of it
- * is looked at again. */
+/* Undo for recorded states. The patch is the difference between the object and the result of put_back(), for the version
+ * that was read. So a write in between is never lost: undo then reads everything again. */
+#include "api/diff/diff.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/patch/diff.h"
 #include "api/record/state.h"
-#include "cli/kubectl/job_labels.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/put_back.h"
 
@@ -62,15 +60,15 @@ static int get_live(struct kubectl *k, const struct revision *r)
 	if (kubectl_get(k) == 0) {
 		return 0;
 	}
-	if (k->answer.code == 404) {
+	if (answer_is_absent(&k->answer, &k->target)) {
 		struct str name = kubectl_name(k);
-		return kubectl_fail(k, STR_FMT " does not exist; kubectl annals restore " STR_FMT " makes it again",
+		return kubectl_fail(k, STR_FMT " does not exist; kubectl annals restore " STR_FMT " recreates it",
 			STR_ARG(name), STR_ARG(name));
 	}
 	return -1;
 }
 
-/* What was ignored when the revision was made; NULL: nothing. It is text, in an annotation. */
+/* The paths that were ignored when the revision was made, from an annotation; NULL: none. */
 static int ignored_then(struct kubectl *k, const struct revision *r, const struct json **ret)
 {
 	const struct json *annotations = json_gets(json_gets(r->object, "metadata"), "annotations");
@@ -96,8 +94,8 @@ static int leave_out(struct kubectl *k, const struct json *ignore, struct put_ba
 	return 0;
 }
 
-/* What of the object was recorded, or would be; with nothing redacted. What is ignored today may be in a revision of before, and what was ignored
- * then is not in it. */
+/* Puts the recorded state back into the object, without the paths that are ignored now or were ignored then: the revision may
+ * have the former, and does not have the latter. Nothing is redacted. */
 static int compare(struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *recorded,
 	struct put_back *ret)
 {
@@ -111,9 +109,64 @@ static int compare(struct kubectl *k, const struct revisions *all, const struct 
 	return 0;
 }
 
-/* ---- which revision ---- */
+static struct json *replacing(struct kubectl *k, const char *path, struct str value)
+{
+	struct json *operation = json_object(&k->arena);
+	json_add_text(&k->arena, operation, STR("op"), STR("replace"));
+	json_add_text(&k->arena, operation, STR("path"), str_of(path));
+	json_add_text(&k->arena, operation, STR("value"), value);
+	return operation;
+}
 
-/* Is the object as its newest revision says? Only then the one before is what it was before. */
+/* A merge patch, or a JSON patch if a value becomes null. Either is for this version of this object. */
+static struct json *patch_of(struct kubectl *k, const struct json *wanted, const char **ret_type)
+{
+	struct json *merge = diff_merge(k->object, wanted, &k->arena);
+	const struct json *meta = json_gets(k->object, "metadata");
+	*ret_type = merge ? PATCH_MERGE : PATCH_JSON;
+	if (merge) {
+		return undo_guarded(k, merge);
+	}
+	struct json *patch = json_copy(&k->arena, diff_json(k->object, wanted, &k->arena));
+	json_insert(&k->arena, patch, 0, replacing(k, "/metadata/uid", member_text(meta, "uid")));
+	json_insert(&k->arena, patch, 0, replacing(k, "/metadata/resourceVersion", member_text(meta, "resourceVersion")));
+	return patch;
+}
+
+/* ---- choosing a revision ---- */
+
+/* Without the members that differ by the caller and the time of a write. */
+static struct json *without_versions(const struct json *object, struct arena *a)
+{
+	static const char *const versions[] = {"managedFields", "resourceVersion", "generation"};
+	struct json *ret = json_copy(a, object), *meta = json_copy(a, json_gets(object, "metadata"));
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		json_remove(meta, str_of(versions[i]));
+	}
+	json_set(a, ret, STR("metadata"), meta);
+	return ret;
+}
+
+/* Asks by a dry run whether the server would show the object as it shows it now. kube-apiserver's watch has members that its
+ * answers leave out, such as spec.internalTrafficPolicy of a Service that became an ExternalName. Those are recorded. */
+static int is_shown_alike(struct kubectl *k, const struct json *wanted, bool *ret_is)
+{
+	const char *type, *dry_run = k->dry_run;
+	struct answer answer;
+	const struct json *patch = patch_of(k, wanted, &type);
+	answer_init(&answer);
+	k->dry_run = "server";
+	int error = undo_send(k, type, patch, &answer);
+	k->dry_run = dry_run;
+	bool is_object = !error && json_is(json_gets(answer.body, "metadata"), JSON_OBJECT);
+	*ret_is = is_object && json_equal(without_versions(answer.body, &k->arena), without_versions(k->object, &k->arena));
+	/* A refusal means "no"; a user who may not write at all gets the error when undo writes. */
+	int r = error && error != REST_STATUS ? kubectl_refused(k, error, &answer) : 0;
+	answer_done(&answer);
+	return r;
+}
+
+/* Is the object in the state of its newest revision? Only then the revision before that is the state before. */
 static int is_recorded(struct kubectl *k, const struct revisions *all, bool *ret_is)
 {
 	struct revision *today = revisions_today(k, all);
@@ -122,7 +175,7 @@ static int is_recorded(struct kubectl *k, const struct revisions *all, bool *ret
 		return -1;
 	}
 	*ret_is = state_is_omitted(today->data) || json_equal(p.object, k->object);
-	return 0;
+	return *ret_is ? 0 : is_shown_alike(k, p.object, ret_is);
 }
 
 static struct revision *choose(struct kubectl *k, const struct revisions *all, bool *ret_is_behind)
@@ -147,6 +200,81 @@ static struct revision *choose(struct kubectl *k, const struct revisions *all, b
 			STR_ARG(kubectl_name(k)), newest, newest);
 	}
 	return is_newest ? before : NULL;
+}
+
+/* ---- owners ----
+ *
+ * An owner that is gone, or was recreated since, must not be named: the garbage collector would delete the object. */
+
+static enum rest_found look_for(struct kubectl *k, const struct json *reference)
+{
+	const struct api_resource *type =
+		discovery_find_kind(&k->discovery, member_text(reference, "apiVersion"), member_text(reference, "kind"));
+	if (!type) {
+		return k->discovery.n_failures ? REST_UNKNOWN : REST_ABSENT;
+	}
+	struct answer answer;
+	const struct target owner = {
+		&type->resource, type->is_namespaced ? k->target.namespace : STR(""), member_text(reference, "name"), NULL};
+	answer_init(&answer);
+	enum rest_found found = rest_find_metadata(k->client, &owner, &answer);
+	/* Another object of that name is not the one that was meant. */
+	if (found == REST_FOUND &&
+		!str_eq(member_text(json_gets(answer.body, "metadata"), "uid"), member_text(reference, "uid"))) {
+		found = REST_ABSENT;
+	}
+	answer_done(&answer);
+	return found;
+}
+
+static bool has_owner(const struct json *owners, struct str uid)
+{
+	const struct json *owner;
+	for (uint32_t i = 0; (owner = list_item(owners, i)); i++) {
+		if (str_eq(member_text(owner, "uid"), uid)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct json *with_owners(struct kubectl *k, const struct json *state, struct json *owners)
+{
+	struct json *meta = json_copy(&k->arena, json_gets(state, "metadata")), *ret = json_copy(&k->arena, state);
+	if (owners->n) {
+		json_set(&k->arena, meta, STR("ownerReferences"), owners);
+	} else {
+		json_remove(meta, STR("ownerReferences"));
+	}
+	json_set(&k->arena, ret, STR("metadata"), meta);
+	return ret;
+}
+
+int undo_drop_lost_owners(struct kubectl *k, const struct json **state, const struct json *live)
+{
+	const struct json *owners = json_gets(json_gets(*state, "metadata"), "ownerReferences");
+	const struct json *here = json_gets(json_gets(live, "metadata"), "ownerReferences");
+	struct json *kept = json_array(&k->arena), *owner;
+	for (uint32_t i = 0; (owner = list_item(owners, i)); i++) {
+		struct str kind = member_text(owner, "kind"), name = member_text(owner, "name"),
+			   uid = member_text(owner, "uid");
+		enum rest_found found = has_owner(here, uid) ? REST_FOUND : look_for(k, owner);
+		if (found == REST_UNKNOWN) {
+			return kubectl_fail(k,
+				"cannot find out whether its owner " STR_FMT " " STR_FMT " (uid " STR_FMT ") is there",
+				STR_ARG(kind), STR_ARG(name), STR_ARG(uid));
+		}
+		if (found == REST_FOUND) {
+			json_append(&k->arena, kept, owner);
+		} else {
+			kubectl_note(k, "its owner " STR_FMT " " STR_FMT " (uid " STR_FMT ") is gone, and is left out",
+				STR_ARG(kind), STR_ARG(name), STR_ARG(uid));
+		}
+	}
+	if (kept->n != (json_is(owners, JSON_ARRAY) ? owners->n : 0)) {
+		*state = with_owners(k, *state, kept);
+	}
+	return 0;
 }
 
 /* ---- going back to it ---- */
@@ -201,31 +329,42 @@ void undo_write_diff(
 	kubectl_write_yaml_diff(values, names, out);
 }
 
-static struct json *replacing(struct kubectl *k, const char *path, struct str value)
+static bool is_a_recorder(void *ctx, const struct json *object _unused_)
 {
-	struct json *operation = json_object(&k->arena);
-	json_add_text(&k->arena, operation, STR("op"), STR("replace"));
-	json_add_text(&k->arena, operation, STR("path"), str_of(path));
-	json_add_text(&k->arena, operation, STR("value"), value);
-	return operation;
+	*(bool *)ctx = true;
+	return false;
 }
 
-/* A merge patch cannot say what is null; a JSON patch can. Either is for this version of this object. */
-static struct json *patch_of(struct kubectl *k, const struct json *wanted, const char **ret_type)
+/* Waits for the number that a Recorder gives to the state that came back. 0: it takes too long, or there is no Recorder. */
+static int64_t await_number(struct kubectl *k, const struct revisions *all)
 {
-	struct json *merge = diff_merge(k->object, wanted, &k->arena);
-	const struct json *meta = json_gets(k->object, "metadata");
-	*ret_type = merge ? PATCH_MERGE : PATCH_JSON;
-	if (merge) {
-		return undo_guarded(k, merge);
+	static const struct resource recorders = {{"annals.dev", 10}, {"v1", 2}, {"recorders", 9}};
+	int64_t before = member_int(json_gets(all->history, "status"), "totalChanges"), number = 0;
+	bool is_recorded_by_anybody = false;
+	struct answer answer;
+	answer_init(&answer);
+	if (undo_is_dry(k, "none") && kubectl_wants(k, "text")) {
+		rest_each(k->client, &(struct target){&recorders, STR(""), STR(""), NULL}, true, is_a_recorder,
+			&is_recorded_by_anybody, &answer);
 	}
-	struct json *patch = json_copy(&k->arena, diff_json(k->object, wanted, &k->arena));
-	json_insert(&k->arena, patch, 0, replacing(k, "/metadata/uid", member_text(meta, "uid")));
-	json_insert(&k->arena, patch, 0, replacing(k, "/metadata/resourceVersion", member_text(meta, "resourceVersion")));
-	return patch;
+	for (int i = 0; is_recorded_by_anybody && !number && i < RECORDER_TRIES; i++) {
+		const struct json *history;
+		if (history_find(k, &answer, &history) <= 0) {
+			break;
+		}
+		const struct json *status = json_gets(history, "status");
+		if (member_int(status, "totalChanges") > before) {
+			number = member_int(json_gets(status, "revision"), "revision");
+		} else {
+			client_sleep(k->client, RECORDER_PAUSE_MS);
+		}
+	}
+	answer_done(&answer);
+	return number;
 }
 
-static int send(struct kubectl *k, const struct revision *r, const char *type, const struct json *patch, bool *ret_has_changed)
+static int send(struct kubectl *k, const struct revisions *all, const struct revision *r, const char *type,
+	const struct json *patch, bool *ret_has_changed)
 {
 	struct answer answer;
 	answer_init(&answer);
@@ -234,13 +373,16 @@ static int send(struct kubectl *k, const struct revision *r, const char *type, c
 	if (error) {
 		kubectl_refused(k, error, &answer);
 	} else {
-		undo_tell(k, r, &answer);
+		bool is_as_before =
+			str_eq(answer_version(&answer), member_text(json_gets(k->object, "metadata"), "resourceVersion"));
+		undo_tell(k, r, &answer, is_as_before ? 0 : await_number(k, all));
 	}
 	answer_done(&answer);
 	return error ? -1 : 0;
 }
 
-static int go_back(struct kubectl *k, const struct put_back *p, const struct revision *r, bool *ret_has_changed)
+static int go_back(struct kubectl *k, const struct revisions *all, const struct put_back *p, const struct revision *r,
+	bool *ret_has_changed)
 {
 	_cleanup_(buf_done) struct buf lines;
 	const char *type;
@@ -260,7 +402,7 @@ static int go_back(struct kubectl *k, const struct put_back *p, const struct rev
 		undo_tell_only(k, r, patch);
 		return 0;
 	}
-	return send(k, r, type, patch, ret_has_changed);
+	return send(k, all, r, type, patch, ret_has_changed);
 }
 
 static int plan(struct kubectl *k, const struct revisions *all, struct revision *r, struct str *uid, struct put_back *ret)
@@ -281,10 +423,10 @@ static int undo_once(
 {
 	struct put_back p;
 	struct revision *r = choose(k, all, ret_is_behind);
-	return plan(k, all, r, uid, &p) ? -1 : go_back(k, &p, r, ret_has_changed);
+	return plan(k, all, r, uid, &p) ? -1 : go_back(k, all, &p, r, ret_has_changed);
 }
 
-/* Behind: the Recorder may be about to record what was changed. */
+/* If the newest revision is behind the object, the Recorder may be about to record the change, so undo tries again. */
 int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_progress *progress)
 {
 	bool is_behind = false;
@@ -296,7 +438,7 @@ int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_pr
 	return r;
 }
 
-/* ---- for who shows it first ---- */
+/* ---- for the page, which shows a dry run first ---- */
 
 int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct undo_plan *ret)
 {
@@ -311,7 +453,7 @@ int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct un
 	return 0;
 }
 
-/* Compared once more, as if it were there: of what is hidden, and of what is ignored, nothing is shown. */
+/* Compares the object as if it existed, so that hidden and ignored parts are not shown. */
 const struct json *undo_shown_recorded(
 	struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *object)
 {

@@ -1,6 +1,5 @@
-/* No informer: it would keep all Histories in memory, of which there may be a hundred thousand, and
- * only what is new in each event is wanted. Whoever is called knows what it has seen, so objects
- * may come again: after a 410 all of them are listed anew. */
+/* Lists and watches objects without keeping them. An informer would keep all Histories in memory, and there may be a hundred
+ * thousand. The caller knows which changes it has seen, so objects may come again: after a 410 all are listed anew. */
 #include "cli/kubectl/kubectl_watch.h"
 
 #include "api/model/members.h"
@@ -8,11 +7,13 @@
 #include "cli/common/command.h"
 #include "client/lines.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
 	PAGE = 500,
-	LINE_MAX = 32 << 20, /* an event */
+	LINE_MAX = 32 << 20, /* bytes of an event */
+	INBOX_MAX = 1 << 20, /* received bytes that were not read yet; beyond that the server has to wait */
 	TREE_MAX = 256 << 20,
 	TRIES = 5,
 	PAUSE_MS = 1000,
@@ -27,7 +28,7 @@ static void hand_over(const struct kubectl_watch *w, const struct json *list)
 	}
 }
 
-/* Who reads so slowly that the server has forgotten where it was begins again. */
+/* If the list took so long that the server has forgotten its place, it begins again. */
 static bool may_begin_again(const struct list_options *options, int error, const struct answer *page, unsigned *tries)
 {
 	return error == REST_STATUS && page->code == 410 && options->continue_token.n && (*tries)++ < TRIES;
@@ -57,7 +58,10 @@ int kubectl_list(struct kubectl *k, const struct kubectl_watch *w, struct str *r
 	return r;
 }
 
-/* ---- one watch ---- */
+/* ---- one watch ----
+ *
+ * The client's thread only puts bytes into the inbox. The caller's thread reads them and calls the callbacks, which may
+ * therefore block, and ask the server themselves. */
 
 enum outcome { GOES_ON, TOO_OLD, IS_ENOUGH, REFUSED };
 
@@ -65,11 +69,13 @@ struct stream {
 	struct exchange x;
 	const struct kubectl_watch *watch;
 	struct lines lines;
-	struct arena arena; /* an event */
+	struct arena arena; /* for one event */
 	char version[64];   /* the last one seen */
 	enum outcome outcome;
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
+	pthread_mutex_t lock; /* guards the rest */
+	pthread_cond_t news;
+	struct buf inbox;
+	bool is_paused; /* the stream is paused, because the inbox is full */
 	bool has_ended;
 };
 
@@ -111,7 +117,19 @@ static bool on_line(void *ctx, struct str line)
 static bool on_bytes(struct exchange *x, struct str bytes)
 {
 	struct stream *s = container_of(x, struct stream, x);
-	return x->code == 200 && lines_feed(&s->lines, bytes, on_line, s);
+	if (x->code != 200) {
+		return false;
+	}
+	pthread_mutex_lock(&s->lock);
+	if (s->inbox.n > 0 && s->inbox.n + bytes.n > INBOX_MAX) {
+		s->is_paused = true;
+		exchange_pause(x);
+	} else {
+		buf_add_str(&s->inbox, bytes);
+	}
+	pthread_cond_signal(&s->news);
+	pthread_mutex_unlock(&s->lock);
+	return true;
 }
 
 static void on_done(struct exchange *x)
@@ -119,17 +137,52 @@ static void on_done(struct exchange *x)
 	struct stream *s = container_of(x, struct stream, x);
 	pthread_mutex_lock(&s->lock);
 	s->has_ended = true;
-	pthread_cond_signal(&s->ended);
+	pthread_cond_signal(&s->news);
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void wait_for(struct stream *s)
+/* Waits for bytes, and moves them to ret. Returns false when the watch has ended and everything
+ * has been read. */
+static bool take_bytes(struct kubectl *k, struct stream *s, struct buf *ret)
 {
 	pthread_mutex_lock(&s->lock);
-	while (!s->has_ended) {
-		pthread_cond_wait(&s->ended, &s->lock);
+	while (s->inbox.n == 0 && !s->has_ended) {
+		pthread_cond_wait(&s->news, &s->lock);
+	}
+	buf_clear(ret);
+	buf_add_str(ret, buf_str(&s->inbox));
+	assert(!ret->is_over);
+	buf_clear(&s->inbox);
+	if (s->is_paused && !s->has_ended) {
+		s->is_paused = false;
+		exchange_resume(k->client, &s->x);
 	}
 	pthread_mutex_unlock(&s->lock);
+	return ret->n > 0;
+}
+
+/* Ends the watch, if it has not ended yet. */
+static void stop_watch(struct kubectl *k, struct stream *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->has_ended) {
+		exchange_cancel(k->client, &s->x);
+	}
+	while (!s->has_ended) {
+		pthread_cond_wait(&s->news, &s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void read_events(struct kubectl *k, struct stream *s)
+{
+	_cleanup_(buf_done) struct buf bytes;
+	buf_init(&bytes, 2 * INBOX_MAX);
+	bool is_wanted = true;
+	while (is_wanted && take_bytes(k, s, &bytes)) {
+		is_wanted = lines_feed(&s->lines, buf_str(&bytes), on_line, s);
+	}
+	stop_watch(k, s);
 }
 
 static void write_path(const struct kubectl_watch *w, const struct stream *s, struct buf *ret)
@@ -145,31 +198,32 @@ static void write_path(const struct kubectl_watch *w, const struct stream *s, st
 	buf_addc(ret, '\0');
 }
 
-/* What the server will not say otherwise a second later. */
+/* Will the server give the same answer a second later? */
 static bool is_refusal(int code)
 {
 	return code >= 400 && code < 500 && code != 408 && code != 429;
 }
 
-/* From s->version on, until it ends. */
+/* Watches from s->version on, until the watch ends. */
 static enum outcome watch_once(struct kubectl *k, struct stream *s)
 {
 	_cleanup_(buf_done) struct buf path;
 	buf_init(&path, 64 * 1024);
 	write_path(s->watch, s, &path);
 	lines_clear(&s->lines);
+	buf_clear(&s->inbox);
 	s->outcome = GOES_ON;
-	s->has_ended = false;
+	s->has_ended = s->is_paused = false;
 	s->x = (struct exchange){.method = "GET", .path = path.p, .on_bytes = on_bytes, .on_done = on_done};
 	exchange_start(k->client, &s->x);
-	wait_for(s);
+	read_events(k, s);
 	if (s->x.code == 410) {
 		return TOO_OLD;
 	}
 	return is_refusal(s->x.code) ? REFUSED : s->outcome;
 }
 
-/* Says once that it is interrupted. */
+/* Says only once that the watch is interrupted. */
 static void pause_a_while(struct kubectl *k, const char *why, bool *has_told)
 {
 	if (!*has_told) {
@@ -180,7 +234,7 @@ static void pause_a_while(struct kubectl *k, const char *why, bool *has_told)
 	client_sleep(k->client, PAUSE_MS);
 }
 
-/* Ends that the server announced are followed by another watch at once. */
+/* Watches again and again. If the server ended the watch in order, the next one begins at once. */
 static enum outcome watch_on(struct kubectl *k, struct stream *s)
 {
 	bool has_told = false;
@@ -193,14 +247,14 @@ static enum outcome watch_on(struct kubectl *k, struct stream *s)
 		if (s->x.code != 200 || s->x.result != EXCHANGE_OK) {
 			pause_a_while(k, s->x.problem[0] ? s->x.problem : "the server ended the watch", &has_told);
 		} else if (clock_mono_ms() - began_ms < PAUSE_MS) {
-			client_sleep(k->client, PAUSE_MS); /* whatever ails it, no thousand watches a second */
+			client_sleep(k->client, PAUSE_MS); /* the server must not get a thousand watches a second */
 		} else {
 			has_told = false;
 		}
 	}
 }
 
-/* A list after the first one: the server may be away. */
+/* Lists after the first list, and waits while the server is away. */
 static int list_again(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version)
 {
 	bool has_told = false;
@@ -248,9 +302,11 @@ int kubectl_follow(struct kubectl *k, const struct kubectl_watch *w)
 	lines_init(&s.lines, LINE_MAX);
 	arena_init(&s.arena, TREE_MAX);
 	pthread_mutex_init(&s.lock, NULL);
-	pthread_cond_init(&s.ended, NULL);
+	pthread_cond_init(&s.news, NULL);
+	buf_init(&s.inbox, 2 * INBOX_MAX);
 	int r = follow(k, &s);
-	pthread_cond_destroy(&s.ended);
+	buf_done(&s.inbox);
+	pthread_cond_destroy(&s.news);
 	pthread_mutex_destroy(&s.lock);
 	arena_done(&s.arena);
 	lines_done(&s.lines);

@@ -1,4 +1,5 @@
-/* What happens to objects, told to whoever may block: list, then watch, as long as the server and the network allow, and again. */
+/* Objects and their events: lists, then watches, and again after an interruption. Everything is called on the caller's thread,
+ * so callbacks may ask the server, too. */
 #ifndef CLI_KUBECTL_KUBECTL_WATCH_H
 #define CLI_KUBECTL_KUBECTL_WATCH_H
 
@@ -7,19 +8,21 @@
 struct kubectl_watch {
 	struct target target;
 	struct str field_selector;
-	/* An object, as it was listed, or is by an event; it may come again as it is. False: enough. */
+	/* Called for each object of the list or of an event; it may come again unchanged.
+	 * Returns false to stop. */
 	bool (*on_object)(void *ctx, const struct json *object);
 	void (*on_gone)(void *ctx, const struct json *object);
-	/* All of them will be listed, again if need be. */
+	/* Called when a list begins, perhaps again. */
 	void (*on_listing)(void *ctx);
-	/* That list is complete; then events come one by one. False: enough. */
+	/* Called when the list is complete; events follow one by one. Returns false to stop. */
 	bool (*on_listed)(void *ctx);
 	void *ctx;
 };
 
-/* Pages of all there is, and the version it was seen in; which k->arena holds. 0; or -1 with a sentence in k->err. */
+/* Lists all objects, in pages. *ret_version is the list's version, in k->arena. 0; or -1 with a sentence in k->err. */
 int kubectl_list(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version);
-/* Until one of the calls says that it is enough, 0; or the server refuses for good, -1. What interrupts it is told on standard error. */
+/* Lists and watches until a callback says that it is enough (0), or the server refuses for good (-1). Interruptions are
+ * reported on standard error. */
 int kubectl_follow(struct kubectl *k, const struct kubectl_watch *w);
 
 #endif

@@ -1,12 +1,11 @@
-/* What hinders a deletion is not worked out here: a DELETE with dryRun=All has the server say
- * it. So its answer holds whatever rules that server has. Users are found by computed field
- * selectors, which the server answers without reading all Dependents to us. */
+/* The command who-uses. It asks the server by a DELETE with dryRun=All what prevents a deletion, so the answer follows that
+ * server's rules. Users are found by computed field selectors, so that not all Dependents have to be read. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl.h"
 
 static const struct resource dependents = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
 
-/* Computed fields of those who refer (api/model/reference.h), by what they refer to. */
+/* Computed fields of Dependents (api/model/reference.h), by the type that they refer to. */
 static const struct {
 	const char *plural, *field;
 } fields[] = {
@@ -60,7 +59,7 @@ static void write_state(struct kubectl *k)
 	buf_adds(&k->out, member_count(meta, "finalizers") ? "\n" : " none\n");
 }
 
-/* What the rehearsal of a deletion says. Who may not delete is told so, which is no failure. */
+/* Prints the answer of a deletion's dry run. That a user may not delete is a message, and no failure. */
 static void write_rehearsal(struct kubectl *k, int error, const struct answer *a)
 {
 	const struct json *causes = json_gets(json_gets(a->body, "details"), "causes"), *cause;
@@ -130,7 +129,7 @@ static int run(struct kubectl *k)
 const struct kubectl_command kubectl_who_uses = {
 	.name = "who-uses",
 	.usage = "provider/NAME | controllerrevision/NAME [flags]",
-	.summary = "what refers to an object, and what keeps it",
+	.summary = "Lists what refers to an object, and what keeps it",
 	.description = "Shows the objects that refer to a Provider or a ControllerRevision, whether it is being deleted, and\n"
 		       "which of them keep it from being deleted. -o json and -o yaml print these objects.",
 	.examples = "  # what keeps a Provider\n"

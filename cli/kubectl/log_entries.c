@@ -1,9 +1,9 @@
-/* A History counts all changes it ever had, and keeps the last ones. So the number of each of them is
- * known, and one that was taken is never taken again, whatever list or event shows it. */
+/* The changes that `log` prints, and the reason if there are none. A History counts all its changes, and lists the last
+ * ones. So each change has a known number, and none is taken twice, whichever list or event shows it. */
 #include "cli/kubectl/log_entries.h"
-
 #include "api/model/members.h"
 #include "base/clock.h"
+#include "cli/kubectl/kubectl.h"
 
 #include <stdlib.h>
 
@@ -18,9 +18,9 @@ struct counter {
 	int64_t n;
 };
 
-void log_entries_init(struct log_entries *e, size_t max, int64_t since_us)
+void log_entries_init(struct log_entries *e, size_t max, const struct log_filter *filter)
 {
-	*e = (struct log_entries){.max = max, .since_us = since_us};
+	*e = (struct log_entries){.max = max, .filter = *filter};
 	map_init(&e->seen, SEEN_MAX);
 }
 
@@ -28,6 +28,7 @@ void log_entries_clear(struct log_entries *e)
 {
 	for (size_t i = 0; i < e->n; i++) {
 		mem_free(e->v[i].text);
+		mem_free(e->v[i].before);
 	}
 	e->n = e->bytes = 0;
 }
@@ -59,6 +60,7 @@ static void drop_oldest(struct log_entries *e, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		e->bytes -= strlen(e->v[i].text);
 		mem_free(e->v[i].text);
+		mem_free(e->v[i].before);
 	}
 	memmove(e->v, e->v + n, (e->n - n) * sizeof(*e->v));
 	e->n -= n;
@@ -105,13 +107,71 @@ static char *text_of(const struct json *history, struct json *change)
 	return buf_take(&text, NULL);
 }
 
-static void add(struct log_entries *e, const struct json *history, struct json *change)
+/* ---- the filter ---- */
+
+/* Compares with the column BY, which names field managers if the user is not known. */
+static bool is_by(const struct json *change, struct str wanted)
 {
-	struct log_entry one = {.serial = e->serial++};
+	const struct json *managers = json_gets(change, "managers"), *each;
+	struct str user = member_text(change, "user");
+	bool is_one = user.n && str_eq(user, wanted);
+	for (uint32_t i = 0; !user.n && (each = list_item(managers, i)); i++) {
+		is_one |= str_eq(json_text(each), wanted);
+	}
+	return is_one;
+}
+
+/* Is one of these JSON pointers the other, or above it? */
+static bool are_in_line(struct str a, struct str b)
+{
+	struct str shorter = a.n < b.n ? a : b, longer = a.n < b.n ? b : a;
+	return str_starts(longer, shorter) && (longer.n == shorter.n || longer.p[shorter.n] == '/');
+}
+
+static bool is_of_path(struct log_entries *e, const struct json *change)
+{
+	const struct json *paths = json_gets(change, "paths"), *each;
+	if (!str_is(member_text(change, "type"), "Changed")) {
+		return false;
+	}
+	for (uint32_t i = 0; (each = list_item(paths, i)); i++) {
+		if (are_in_line(json_text(each), e->filter.path)) {
+			return true;
+		}
+	}
+	e->n_unsure += member_int(change, "morePaths") > 0;
+	return false;
+}
+
+static bool is_wanted(struct log_entries *e, const struct json *change, int64_t time_us)
+{
+	const struct log_filter *f = &e->filter;
+	return time_us >= f->since_us && (!f->until_us || time_us < f->until_us) && (!f->by.n || is_by(change, f->by)) &&
+		(!f->path.n || is_of_path(e, change));
+}
+
+/* The name of the last revision before the change at that place of the list. */
+static char *before_of(const struct json *changes, uint32_t at)
+{
+	for (uint32_t i = at; i > 0; i--) {
+		struct str name = member_text(changes->items[i - 1], "revision");
+		if (name.n) {
+			return mem_strndup(name.p, name.n);
+		}
+	}
+	return NULL;
+}
+
+static void add(struct log_entries *e, const struct json *history, const struct json *changes, uint32_t at, bool is_first)
+{
+	struct json *change = changes->items[at];
+	struct log_entry one = {.serial = e->serial++, .is_first = is_first};
 	time_parse_rfc3339(member_text(change, "time"), &one.time_us);
-	if (one.time_us < e->since_us) {
+	e->n_changes++;
+	if (!is_wanted(e, change, one.time_us)) {
 		return;
 	}
+	one.before = before_of(changes, at);
 	str_to_uint64(member_text(change, "resourceVersion"), &one.version);
 	one.text = text_of(history, change);
 	if (e->n == e->cap) {
@@ -149,17 +209,212 @@ void log_entries_take(struct log_entries *e, const struct json *history)
 	if (!seen) {
 		return;
 	}
-	int64_t first = MAX(seen->n, total - n); /* of those that are new, counted from 0 */
+	e->n_histories += is_new;
+	e->n_unlisted += is_new ? (uint64_t)(total - n) : 0;
+	int64_t first = MAX(seen->n, total - n); /* the first new change, counted from 0 */
 	if (!is_new && first > seen->n) {
 		e->n_lost += (uint64_t)(first - seen->n);
 	}
 	for (int64_t i = first; i < total; i++) {
-		add(e, history, changes->items[i - (total - n)]);
+		add(e, history, changes, (uint32_t)(i - (total - n)), i == 0);
 	}
 	seen->n = MAX(seen->n, total);
+}
+
+void log_entries_skip(struct log_entries *e, const struct json *history)
+{
+	bool is_new;
+	const struct json *status = json_gets(history, "status");
+	struct counter *seen = counter_of(e, history, &is_new);
+	if (seen) {
+		seen->n = MAX(seen->n, MAX(member_int(status, "totalChanges"), (int64_t)member_count(status, "changes")));
+	}
 }
 
 void log_entries_forget(struct log_entries *e, const struct json *history)
 {
 	mem_free(map_remove(&e->seen, member_text(json_gets(history, "metadata"), "uid")));
+}
+
+/* ---- why a log is empty ----
+ *
+ * "No changes" would suggest that nothing happened, while perhaps nothing was recorded. So the plugin reads the Recorders,
+ * and looks for those that name the wanted objects. */
+
+static const struct resource recorders = {{"annals.dev", 10}, {"v1", 2}, {"recorders", 9}};
+static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
+
+enum { SELECTOR_MAX = 64 * 1024, NAMED_MAX = 4096 };
+
+static bool has_item(const struct json *list, struct str wanted)
+{
+	const struct json *item;
+	for (uint32_t i = 0; (item = list_item(list, i)); i++) {
+		if (str_is(json_text(item), "*") || str_eq(json_text(item), wanted)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool names_type(const struct json *recorder, const struct api_resource *type)
+{
+	const struct json *rules = json_gets(json_gets(recorder, "spec"), "resources"), *rule;
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		if (has_item(json_gets(rule, "groups"), type->resource.group) &&
+			has_item(json_gets(rule, "resources"), type->resource.plural)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Does it record? ret_message says why not. */
+static bool is_recording(const struct json *recorder, struct str *ret_message)
+{
+	const struct json *conditions = json_gets(json_gets(recorder, "status"), "conditions"), *each;
+	*ret_message = STR("no controller has looked at it yet");
+	for (uint32_t i = 0; (each = list_item(conditions, i)); i++) {
+		if (str_is(member_text(each, "type"), "Recording")) {
+			*ret_message = member_text(each, "message");
+			return str_is(member_text(each, "status"), "True");
+		}
+	}
+	return false;
+}
+
+/* A LabelSelector as the text of a query. */
+static struct str selector_text(struct arena *a, const struct json *selector)
+{
+	const struct json *labels = json_gets(selector, "matchLabels"), *all = json_gets(selector, "matchExpressions"), *each;
+	_cleanup_(buf_done) struct buf out;
+	buf_init(&out, SELECTOR_MAX);
+	for (uint32_t i = 0; json_is(labels, JSON_OBJECT) && i < labels->n; i++) {
+		buf_printf(&out, "%s" STR_FMT "=" STR_FMT, out.n ? "," : "", STR_ARG(labels->members[i].name),
+			STR_ARG(json_text(labels->members[i].value)));
+	}
+	for (uint32_t i = 0; (each = list_item(all, i)); i++) {
+		struct str operator= member_text(each, "operator"), key = member_text(each, "key");
+		bool is_in = str_is(operator, "In");
+		buf_printf(&out, "%s%s" STR_FMT, out.n ? "," : "", str_is(operator, "DoesNotExist") ? "!" : "", STR_ARG(key));
+		if (is_in || str_is(operator, "NotIn")) {
+			const struct json *values = json_gets(each, "values"), *value;
+			buf_adds(&out, is_in ? " in (" : " notin (");
+			for (uint32_t v = 0; (value = list_item(values, v)); v++) {
+				buf_printf(&out, "%s" STR_FMT, v ? "," : "", STR_ARG(json_text(value)));
+			}
+			buf_addc(&out, ')');
+		}
+	}
+	return arena_dup(a, buf_str(&out));
+}
+
+/* Asks the server, which knows how labels are selected. If it does not answer, the object counts as selected. */
+static bool is_selected(struct kubectl *k, const struct target *one, const struct json *selector)
+{
+	struct answer answer;
+	const struct target all = {one->resource, one->namespace, STR(""), NULL};
+	const struct list_options options = {.label_selector = selector_text(&k->arena, selector),
+		.field_selector = arena_printf(&k->arena, "metadata.name=" STR_FMT, STR_ARG(one->name)),
+		.metadata_only = true};
+	if (!selector || !options.label_selector.n) {
+		return true;
+	}
+	answer_init(&answer);
+	bool is = rest_list(k->client, &all, &options, &answer) != 0 || member_count(answer.body, "items") > 0;
+	answer_done(&answer);
+	return is;
+}
+
+/* Why a Recorder that names the type has recorded nothing of the object; or NULL. */
+static const char *reason_of(struct kubectl *k, const struct json *recorder, const struct target *object)
+{
+	const struct json *spec = json_gets(recorder, "spec");
+	const struct target namespace = {&namespaces, STR(""), object->namespace, NULL};
+	struct str message;
+	if (!is_recording(recorder, &message)) {
+		return arena_printf(&k->arena, "does not record (" STR_FMT ")%c", STR_ARG(message), '\0').p;
+	}
+	if (namespace.name.n && !is_selected(k, &namespace, json_gets(spec, "namespaceSelector"))) {
+		return "selects other namespaces (spec.namespaceSelector)";
+	}
+	if (object->name.n && !is_selected(k, object, json_gets(spec, "objectSelector"))) {
+		return "selects other objects (spec.objectSelector)";
+	}
+	return NULL;
+}
+
+static void explain_type(struct kubectl *k, const struct json *list, const struct api_resource *type, struct str name)
+{
+	const struct json *items = json_gets(list, "items"), *recorder;
+	const struct target object = {
+		&type->resource, str_of(type->is_namespaced && !k->is_everywhere ? k->ns : ""), name, NULL};
+	struct str group = type->resource.group, plural = type->resource.plural;
+	_cleanup_(buf_done) struct buf text;
+	size_t n_named = 0;
+	buf_init(&text, NAMED_MAX);
+	if (str_is(group, "annals.dev")) {
+		kubectl_note(k, "No changes found: objects of annals.dev are not recorded.");
+		return;
+	}
+	for (uint32_t i = 0; (recorder = list_item(items, i)); i++) {
+		const char *reason = names_type(recorder, type) ? reason_of(k, recorder, &object) : NULL;
+		struct str of = member_text(json_gets(recorder, "metadata"), "name");
+		n_named += names_type(recorder, type);
+		if (names_type(recorder, type) && !reason) {
+			kubectl_note(k,
+				"No changes found: Recorder " STR_FMT " names " STR_FMT "%s" STR_FMT ", and has recorded none.",
+				STR_ARG(of), STR_ARG(plural), group.n ? "." : "", STR_ARG(group));
+			return;
+		}
+		if (reason) {
+			buf_printf(&text, "%sRecorder " STR_FMT " %s", text.n ? "; " : "", STR_ARG(of), reason);
+		}
+	}
+	if (n_named) {
+		kubectl_note(k, "No changes found: " STR_FMT ".", STR_ARG(buf_str(&text)));
+	} else {
+		kubectl_note(k, "No changes found: no Recorder names " STR_FMT "%s" STR_FMT " (kubectl get recorders).",
+			STR_ARG(plural), group.n ? "." : "", STR_ARG(group));
+	}
+}
+
+static void explain_filter(struct kubectl *k, const struct log_entries *e)
+{
+	kubectl_note(k, "No changes found: %llu changes are recorded, and none of them is what the flags ask for.",
+		(unsigned long long)e->n_changes);
+	if (e->n_unlisted) {
+		kubectl_note(k, "%llu older changes are not listed any more: a History lists its last 50.",
+			(unsigned long long)e->n_unlisted);
+	}
+}
+
+void log_explain_nothing(struct kubectl *k, const struct log_entries *e, const struct api_resource *type, struct str name)
+{
+	const struct target all = {&recorders, STR(""), STR(""), NULL},
+			    one = {type ? &type->resource : NULL, str_of(k->ns), name, NULL};
+	struct answer answer;
+	answer_init(&answer);
+	if (e->n_changes) {
+		explain_filter(k, e);
+	} else if (rest_list(k->client, &all, &(struct list_options){0}, &answer)) {
+		kubectl_note(k, "No changes found. Whether anything is recorded cannot be said: " STR_FMT ".",
+			STR_ARG(answer.message));
+	} else if (!member_count(answer.body, "items")) {
+		kubectl_note(k, "No changes found: there is no Recorder, so nothing is recorded.");
+	} else if (!type) {
+		kubectl_note(k, "No changes found%s.",
+			k->is_everywhere ? "" : arena_printf(&k->arena, " in namespace %s%c", k->ns, '\0').p);
+	} else {
+		struct answer found;
+		answer_init(&found);
+		bool is_absent = name.n && type->is_namespaced && rest_find_metadata(k->client, &one, &found) == REST_ABSENT;
+		answer_done(&found);
+		if (is_absent) {
+			kubectl_note(k, "No changes found: it does not exist, and nothing of it is recorded.");
+		} else {
+			explain_type(k, answer.body, type, name);
+		}
+	}
+	answer_done(&answer);
 }

@@ -2,7 +2,7 @@
  * shown. The page keeps nothing in between but a proof: a hash, by a key of this process alone, of
  * the very request that the dry run has tried, with the object's uid and resourceVersion in it. The
  * write works everything out anew, and is sent only where that comes to the same request. */
-#include "api/hunks/hunks.h"
+#include "api/diff/hunks.h"
 #include "api/model/members.h"
 #include "api/record/state.h"
 #include "base/hex.h"
@@ -42,7 +42,7 @@ static bool read_revision(const struct json *body, int64_t *ret)
 	return !value || (json_to_int64(value, ret) && *ret >= 0);
 }
 
-/* False: the call has been refused. */
+/* Returns false if the call has been refused. */
 static bool read_wish(struct wish *w, struct ui_call *call)
 {
 	const struct json_limits limits = {.depth = 8, .values = 256};
@@ -69,11 +69,11 @@ struct writing {
 	struct kubectl k;
 	const char *verb, *revision_flag;
 	const struct revision *revision;
-	char proof[PROOF_SIZE]; /* of what is worked out now */
-	bool is_sent;           /* the write itself */
+	char proof[PROOF_SIZE]; /* of the present plan */
+	bool is_sent;           /* this is the write, not the dry run */
 };
 
-static void prove(struct writing *w, const char *type, const struct json *request)
+static void writing_prove(struct writing *w, const char *type, const struct json *request)
 {
 	_cleanup_(buf_done) struct buf text;
 	unsigned char hash[SHA256_SIZE];
@@ -86,7 +86,7 @@ static void prove(struct writing *w, const char *type, const struct json *reques
 	hex_write(w->proof, hash, SHA256_SIZE);
 }
 
-/* Whether what was worked out may be sent: in a dry run, or where it is what was shown. */
+/* May the plan be sent? Yes in a dry run, or if the plan is the one that was shown. */
 static bool may_go_on(struct writing *w)
 {
 	w->is_sent = !w->wish.is_dry && secret_equal(str_of(w->proof), w->wish.proof);
@@ -100,7 +100,7 @@ static bool may_go_on(struct writing *w)
 
 /* ---- what is answered ---- */
 
-/* A word of a POSIX shell. */
+/* Appends a word for a POSIX shell, quoted if necessary. */
 static void add_word(struct buf *out, struct str word)
 {
 	static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
@@ -126,7 +126,7 @@ static void add_flag(struct buf *out, struct arena *a, const char *flag, const c
 	}
 }
 
-/* What does the same in a terminal. */
+/* The command that does the same in a terminal. */
 static struct str command_of(struct writing *w)
 {
 	struct kubectl *k = &w->k;
@@ -157,8 +157,8 @@ static struct json *notes_of(struct writing *w)
 	return notes;
 }
 
-/* What a dry run has come to. */
-static int show(struct writing *w, const struct json *now, const struct json *then)
+/* Answers with the result of a dry run. */
+static int writing_show(struct writing *w, const struct json *now, const struct json *then)
 {
 	struct arena *a = &w->k.arena;
 	struct json *both[] = {now ? json_copy(a, now) : NULL, json_copy(a, then)}, *rest = json_object(a);
@@ -186,15 +186,15 @@ static int show(struct writing *w, const struct json *now, const struct json *th
 	return 0;
 }
 
-/* What was written. */
-static void tell(struct writing *w)
+/* Answers with what was written. */
+static void writing_tell(struct writing *w)
 {
 	struct json *answer = json_object(&w->k.arena);
 	json_add(&w->k.arena, answer, STR("message"), json_string(&w->k.arena, str_trim(buf_str(&w->k.out))));
 	json_encode(&w->call->out, answer);
 }
 
-/* A server may answer anything. */
+/* The result must be an object: a server may answer anything. */
 static int check_result(struct writing *w, const struct answer *answer)
 {
 	return json_is(answer->body, JSON_OBJECT) ? 0 : kubectl_fail(&w->k, "the server has answered no object");
@@ -208,15 +208,15 @@ static int carry_out_undo(struct writing *w, const struct revisions *all, const 
 		return -1;
 	}
 	if (!w->wish.is_dry) {
-		undo_tell(&w->k, plan->revision, answer);
-		tell(w);
+		undo_tell(&w->k, plan->revision, answer, 0);
+		writing_tell(w);
 		return 0;
 	}
 	const struct json *then = undo_shown(&w->k, all, plan, answer->body);
-	return then ? show(w, plan->now, then) : -1;
+	return then ? writing_show(w, plan->now, then) : -1;
 }
 
-static int undo(struct writing *w, struct revisions *all)
+static int writing_undo(struct writing *w, struct revisions *all)
 {
 	struct undo_plan plan;
 	struct answer answer;
@@ -228,12 +228,12 @@ static int undo(struct writing *w, struct revisions *all)
 		return -1;
 	}
 	w->revision = plan.revision;
-	prove(w, plan.type, plan.patch);
+	writing_prove(w, plan.type, plan.patch);
 	if (!may_go_on(w)) {
 		return -1;
 	}
 	if (plan.is_as_it_is && w->wish.is_dry) {
-		return show(w, plan.now, plan.now);
+		return writing_show(w, plan.now, plan.now);
 	}
 	answer_init(&answer);
 	int r = carry_out_undo(w, all, &plan, &answer);
@@ -250,13 +250,13 @@ static int carry_out_restore(struct writing *w, const struct restore_plan *plan,
 	}
 	if (!w->wish.is_dry) {
 		restore_tell(&w->k, plan->revision, answer->body);
-		tell(w);
+		writing_tell(w);
 		return 0;
 	}
-	return show(w, NULL, state_of(answer->body, NULL, &w->k.arena));
+	return writing_show(w, NULL, state_of(answer->body, NULL, &w->k.arena));
 }
 
-static int restore(struct writing *w, struct revisions *all)
+static int writing_restore(struct writing *w, struct revisions *all)
 {
 	struct restore_plan plan;
 	struct answer answer;
@@ -265,7 +265,7 @@ static int restore(struct writing *w, struct revisions *all)
 		return -1;
 	}
 	w->revision = plan.revision;
-	prove(w, "", plan.object);
+	writing_prove(w, "", plan.object);
 	if (!may_go_on(w)) {
 		return -1;
 	}
@@ -279,7 +279,7 @@ static int restore(struct writing *w, struct revisions *all)
 
 enum { NO_ANSWER = 502 };
 
-static void fail(struct writing *w)
+static void writing_fail(struct writing *w)
 {
 	if (w->is_sent && w->k.refused_code == NO_ANSWER) {
 		buf_adds(&w->k.err, ". Whether it was written is not known; look at it again");
@@ -287,7 +287,7 @@ static void fail(struct writing *w)
 	page_fail_call(&w->k, w->call);
 }
 
-static void work(struct writing *w, int (*run)(struct writing *w, struct revisions *all))
+static void writing_work(struct writing *w, int (*run)(struct writing *w, struct revisions *all))
 {
 	struct kubectl *k = &w->k;
 	struct revisions all = {0};
@@ -295,18 +295,18 @@ static void work(struct writing *w, int (*run)(struct writing *w, struct revisio
 	k->wants_own = w->wish.wants_own;
 	k->skips_redacted = w->wish.skips_redacted;
 	if (page_find(k, w->wish.type, w->wish.namespace, w->wish.name)) {
-		fail(w);
+		writing_fail(w);
 		return;
 	}
 	answer_init(&all.answer);
 	answer_init(&all.history_answer);
 	if (run(w, &all)) {
-		fail(w);
+		writing_fail(w);
 	}
 	revisions_done(&all);
 }
 
-static void write(struct writing *w, int (*run)(struct writing *w, struct revisions *all))
+static void writing_write(struct writing *w, int (*run)(struct writing *w, struct revisions *all))
 {
 	if (!w->page->k->may_write) {
 		ui_refuse(w->call, 403, "this page only shows what changed: it was started without --write");
@@ -316,7 +316,7 @@ static void write(struct writing *w, int (*run)(struct writing *w, struct revisi
 		return;
 	}
 	if (!page_init_call(w->page, &w->k, w->call)) {
-		work(w, run);
+		writing_work(w, run);
 	}
 	page_done_call(&w->k);
 }
@@ -324,11 +324,11 @@ static void write(struct writing *w, int (*run)(struct writing *w, struct revisi
 void page_undo(void *ctx, struct ui_call *call)
 {
 	struct writing w = {.page = ctx, .call = call, .verb = "undo", .revision_flag = "--to-revision"};
-	write(&w, undo);
+	writing_write(&w, writing_undo);
 }
 
 void page_restore(void *ctx, struct ui_call *call)
 {
 	struct writing w = {.page = ctx, .call = call, .verb = "restore", .revision_flag = "--revision"};
-	write(&w, restore);
+	writing_write(&w, writing_restore);
 }

@@ -1,21 +1,24 @@
-/* A walk through three trees at once: the object, its state, and the state that is wanted. The object
- * has more than its state where something is ignored; it is made anew from itself, so what nobody
- * looks at is carried over. */
+/* Computes objects and patches that lead back to an earlier state. put_back() walks through three trees at once: the object,
+ * its state, and the wanted state. Where paths are ignored, the object has more than its state. The new object is built from
+ * the old one, so those parts are carried over. */
 #include "cli/kubectl/put_back.h"
 
 #include "api/model/members.h"
 #include "api/record/state.h"
 
+#include <assert.h>
+
 enum { POINTER_MAX = 1 << 20 };
 
-/* What something becomes, NULL: nothing; and what of it is shown as of now. */
+/* The new value of a place (NULL: none), and the part of its present value that is shown. */
 struct both {
 	struct json *object, *shown;
 };
 
-static struct both build(struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted);
+static struct both put_back_build(
+	struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted);
 
-static size_t enter(struct put_back *p, struct str segment)
+static size_t put_back_enter(struct put_back *p, struct str segment)
 {
 	size_t before = p->pointer.n;
 	pointer_push(&p->pointer, segment);
@@ -25,20 +28,20 @@ static size_t enter(struct put_back *p, struct str segment)
 static size_t enter_item(struct put_back *p, uint32_t i)
 {
 	char index[POINTER_INDEX_SIZE];
-	return enter(p, pointer_index(index, i));
+	return put_back_enter(p, pointer_index(index, i));
 }
 
-static void leave(struct put_back *p, size_t before)
+static void put_back_leave(struct put_back *p, size_t before)
 {
 	buf_truncate(&p->pointer, before);
 }
 
-static void note(struct put_back *p, struct json *list)
+static void put_back_note(struct put_back *p, struct json *list)
 {
 	json_append(p->arena, list, json_string(p->arena, arena_dup(p->arena, buf_str(&p->pointer))));
 }
 
-/* Shared nodes are never changed: what is changed is copied first. */
+/* Shared nodes are never changed: a copy is changed instead. */
 static struct json *shared(const struct json *j)
 {
 	return (struct json *)(uintptr_t)j;
@@ -89,27 +92,27 @@ static bool has_redacted(const struct json *j)
 	return is_there;
 }
 
-/* All redacted values within, which stay. */
+/* Notes all redacted values within; they stay. */
 static void note_kept(struct put_back *p, const struct json *wanted)
 {
 	if (state_is_redacted(wanted)) {
-		note(p, p->kept);
+		put_back_note(p, p->kept);
 	}
 	for (uint32_t i = 0; json_is(wanted, JSON_OBJECT) && i < wanted->n; i++) {
-		size_t before = enter(p, wanted->members[i].name);
+		size_t before = put_back_enter(p, wanted->members[i].name);
 		note_kept(p, wanted->members[i].value);
-		leave(p, before);
+		put_back_leave(p, before);
 	}
 	for (uint32_t i = 0; json_is(wanted, JSON_ARRAY) && i < wanted->n; i++) {
 		size_t before = enter_item(p, i);
 		note_kept(p, wanted->items[i]);
-		leave(p, before);
+		put_back_leave(p, before);
 	}
 }
 
 /* ---- objects ---- */
 
-/* What is left of a value when its recorded parts go: what was ignored in it. NULL: nothing. */
+/* Removes the recorded parts of a value. The ignored parts remain; NULL: there are none. */
 static struct json *stripped(struct put_back *p, const struct json *live, const struct json *state)
 {
 	if (!json_is(live, JSON_OBJECT) || !json_is(state, JSON_OBJECT)) {
@@ -158,9 +161,9 @@ static struct both build_object(
 	for (uint32_t i = 0; i < wanted->n; i++) {
 		struct str name = wanted->members[i].name;
 		const struct json *known = json_get(state, name);
-		size_t before = enter(p, name);
-		struct both one = build(p, json_get(live, name), known, wanted->members[i].value);
-		leave(p, before);
+		size_t before = put_back_enter(p, name);
+		struct both one = put_back_build(p, json_get(live, name), known, wanted->members[i].value);
+		put_back_leave(p, before);
 		set_or_remove(p, ret.object, name, one.object);
 		if (known && one.shown) {
 			json_set(p->arena, ret.shown, name, one.shown);
@@ -171,7 +174,7 @@ static struct both build_object(
 
 /* ---- lists ---- */
 
-/* What identifies items, first of all names: kube's merge keys. */
+/* The members that identify an item, in order of precedence: Kubernetes' merge keys. */
 static const char *const identities[] = {
 	"name", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "type", "ip", "uid", "id", "host"};
 
@@ -180,7 +183,7 @@ static bool is_identity(const struct json *j)
 	return (json_is(j, JSON_STRING) && !state_is_redacted(j)) || json_is(j, JSON_NUMBER);
 }
 
-/* Has each item one that no other has? *ret: their places and one, by it. */
+/* Does every item have a unique value of the identity? *ret: from these values to the items. */
 static bool index_items(const struct json *list, const char *identity, struct map *ret)
 {
 	map_init(ret, list->n);
@@ -194,7 +197,7 @@ static bool index_items(const struct json *list, const char *identity, struct ma
 	return true;
 }
 
-/* NULL: nothing identifies the items of both lists. */
+/* Returns NULL if no member identifies the items of both lists. */
 static const char *identity_of(const struct json *state, const struct json *wanted)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(identities); i++) {
@@ -231,7 +234,7 @@ static bool is_whole(const struct json *live, const struct json *state)
 	return live->n == state->n && json_equal(live, state);
 }
 
-/* Items that nothing identifies are wanted as they were recorded. */
+/* If no member identifies the items, they become what was recorded. */
 static uint32_t *match_none(struct put_back *p, const struct json *wanted)
 {
 	uint32_t *ret = arena_array(p->arena, uint32_t, wanted->n + 1);
@@ -248,9 +251,9 @@ static struct both build_list(struct put_back *p, const struct json *live, const
 	for (uint32_t i = 0; i < wanted->n; i++) {
 		uint32_t at = places[i];
 		size_t before = enter_item(p, i);
-		struct both one = at == NOWHERE ? build(p, NULL, NULL, wanted->items[i])
-						: build(p, live->items[at], state->items[at], wanted->items[i]);
-		leave(p, before);
+		struct both one = at == NOWHERE ? put_back_build(p, NULL, NULL, wanted->items[i])
+						: put_back_build(p, live->items[at], state->items[at], wanted->items[i]);
+		put_back_leave(p, before);
 		if (one.object) {
 			json_append(p->arena, ret.object, one.object);
 		}
@@ -269,7 +272,7 @@ static struct both build_array(struct put_back *p, const struct json *live, cons
 	}
 	const char *identity = identity_of(state, wanted);
 	if (live->n != state->n || (!identity && !is_whole(live, state))) {
-		note(p, p->unclear);
+		put_back_note(p, p->unclear);
 		return (struct both){shared(live), shared(state)};
 	}
 	return build_list(p, live, state, wanted, identity ? match_items(p, state, wanted, identity) : match_none(p, wanted));
@@ -280,7 +283,7 @@ static struct both build_array(struct put_back *p, const struct json *live, cons
 static struct both build_redacted(
 	struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted)
 {
-	note(p, live ? p->kept : p->missing);
+	put_back_note(p, live ? p->kept : p->missing);
 	return (struct both){shared(live), shared(state ? wanted : NULL)};
 }
 
@@ -300,7 +303,8 @@ static struct both build_new(struct put_back *p, const struct json *live, const 
 	return (struct both){object, shared(state)};
 }
 
-static struct both build(struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted)
+static struct both put_back_build(
+	struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted)
 {
 	if (state_is_redacted(wanted)) {
 		return build_redacted(p, live, state, wanted);
@@ -315,7 +319,7 @@ static struct both build(struct put_back *p, const struct json *live, const stru
 		return build_array(p, live, state, wanted);
 	}
 	if (json_is(wanted, JSON_ARRAY) && json_is(live, JSON_ARRAY) && live->n > 0) {
-		note(p, p->unclear); /* all that is in it was ignored */
+		put_back_note(p, p->unclear); /* all that is in it was ignored */
 		return (struct both){shared(live), NULL};
 	}
 	return build_new(p, live, state, wanted);
@@ -323,11 +327,12 @@ static struct both build(struct put_back *p, const struct json *live, const stru
 
 void put_back(struct put_back *p)
 {
+	assert(p->recorded && p->arena);
 	p->kept = json_array(p->arena);
 	p->missing = json_array(p->arena);
 	p->unclear = json_array(p->arena);
 	buf_init(&p->pointer, POINTER_MAX);
-	struct both both = build(p, p->live, p->state, p->recorded);
+	struct both both = put_back_build(p, p->live, p->state, p->recorded);
 	p->object = both.object;
 	p->shown = both.shown;
 	buf_done(&p->pointer);
@@ -363,4 +368,142 @@ void put_back_mask_secret(struct json **before, struct json **after, struct aren
 		mask(before, old, new, str_of(members[i]), "*** (before)", a);
 		mask(after, new, old, str_of(members[i]), "*** (after)", a);
 	}
+}
+
+/* ---- labels of Jobs ---- */
+
+/* As generateSelector() and SetDefaults_Job() of Kubernetes have it: a Job without labels of its own shows those of its
+ * template. */
+static const struct str of_uid[] = {{"controller-uid", 14}, {"batch.kubernetes.io/controller-uid", 34}};
+static const struct str of_name[] = {{"job-name", 8}, {"batch.kubernetes.io/job-name", 28}};
+
+static const char *const selector_path[] = {"spec", "selector", "matchLabels", NULL};
+static const char *const template_path[] = {"spec", "template", "metadata", "labels", NULL};
+static const char *const own_path[] = {"metadata", "labels", NULL};
+
+static bool is_generated(const struct json *state)
+{
+	return str_starts(member_text(state, "apiVersion"), STR("batch/")) && str_is(member_text(state, "kind"), "Job") &&
+		!member_is_true(json_gets(state, "spec"), "manualSelector");
+}
+
+static const struct json *at_path(const struct json *value, const char *const *path)
+{
+	for (; *path; path++) {
+		value = json_gets(value, *path);
+	}
+	return value;
+}
+
+static bool names_uid(const struct json *labels)
+{
+	return json_get(labels, of_uid[0]) || json_get(labels, of_uid[1]);
+}
+
+/* NULL: nothing is left. */
+static struct json *renewed(const struct json *labels, const struct json *live, struct arena *a)
+{
+	struct json *ret = json_copy(a, labels);
+	for (size_t i = 0; i < ARRAY_SIZE(of_uid); i++) {
+		struct json *value = json_get(live, of_uid[i]);
+		json_remove(ret, of_uid[i]);
+		if (value) {
+			json_set(a, ret, of_uid[i], value);
+		}
+	}
+	return ret->n ? ret : NULL;
+}
+
+/* Copies the value with another value at the path. Without one, removes the path and every
+ * object that becomes empty. NULL: nothing is left. */
+static struct json *with(const struct json *value, const char *const *path, struct json *wanted, struct arena *a)
+{
+	if (!*path) {
+		return wanted;
+	}
+	struct json *ret = json_copy(a, value), *inner = with(json_gets(value, *path), path + 1, wanted, a);
+	if (inner) {
+		json_set(a, ret, str_of(*path), inner);
+	} else {
+		json_remove(ret, str_of(*path));
+	}
+	return ret->n ? ret : NULL;
+}
+
+static const struct json *renew(const struct json *state, const struct json *live, const char *const *path, struct arena *a)
+{
+	const struct json *labels = at_path(state, path);
+	return names_uid(labels) ? with(state, path, renewed(labels, at_path(live, path), a), a) : state;
+}
+
+static bool is_of_name(struct str label)
+{
+	return str_eq(label, of_name[0]) || str_eq(label, of_name[1]);
+}
+
+/* If nobody gave it labels, the shown ones are removed: the server shows them again once the
+ * template has labels. */
+static const struct json *without_shown(const struct json *state, struct arena *a)
+{
+	const struct json *labels = at_path(state, own_path);
+	bool is_shown = names_uid(labels);
+	for (uint32_t i = 0; is_shown && i < labels->n; i++) {
+		struct str name = labels->members[i].name;
+		is_shown = str_eq(name, of_uid[0]) || str_eq(name, of_uid[1]) || is_of_name(name);
+	}
+	return is_shown ? with(state, own_path, NULL, a) : state;
+}
+
+const struct json *job_labels_renew(const struct json *state, const struct json *live, struct arena *a)
+{
+	if (!is_generated(state)) {
+		return state;
+	}
+	state = live ? state : without_shown(state, a);
+	state = renew(state, live, own_path, a);
+	state = renew(state, live, template_path, a);
+	return renew(state, live, selector_path, a);
+}
+
+/* ---- the merge patch of a revision's data ----
+ *
+ * Only strategic merge patches know "$patch": "replace". A merge patch (RFC 7396) merges, so it has to set each member that
+ * is not wanted to null. */
+
+#define DIRECTIVE "$patch"
+
+/* Makes members of present that are not wanted null. The rest is as wanted. Both are objects. */
+static struct json *patch_replacing(const struct json *wanted, const struct json *present, struct arena *a)
+{
+	struct json *patch = json_object(a);
+	for (uint32_t i = 0; i < wanted->n; i++) {
+		const struct json *value = wanted->members[i].value, *now = json_get(present, wanted->members[i].name);
+		bool is_deeper = json_is(value, JSON_OBJECT) && json_is(now, JSON_OBJECT);
+		if (!str_is(wanted->members[i].name, DIRECTIVE)) {
+			json_set(a, patch, wanted->members[i].name,
+				is_deeper ? patch_replacing(value, now, a) : wanted->members[i].value);
+		}
+	}
+	for (uint32_t i = 0; i < present->n; i++) {
+		if (!json_get(wanted, present->members[i].name)) {
+			json_set(a, patch, present->members[i].name, json_null(a));
+		}
+	}
+	return patch;
+}
+
+struct json *undo_patch(const struct json *data, const struct json *object, struct arena *a)
+{
+	if (str_is(member_text(data, DIRECTIVE), "replace")) {
+		const struct json *now = json_is(object, JSON_OBJECT) ? object : json_object(a);
+		return patch_replacing(data, now, a);
+	}
+	struct json *patch = json_object(a);
+	for (uint32_t i = 0; i < data->n; i++) {
+		struct json *value = data->members[i].value;
+		bool is_deeper = json_is(value, JSON_OBJECT);
+		json_set(a, patch, data->members[i].name,
+			is_deeper ? undo_patch(value, json_get(object, data->members[i].name), a) : value);
+	}
+	return patch;
 }

@@ -1,7 +1,6 @@
-/* Within `annals up` controllers are clients like any other: over TLS, with a certificate of
- * their own and rights of their own. Nothing they do could not be done from outside, so `annals
- * controllers` is the same code. They read their files once and are started anew when
- * certificates are renewed. */
+/* The controllers of `annals up`. They are clients like any other, over TLS, with a certificate and rights of their own,
+ * so `annals controllers` is the same code. They read their files once, and are started again when certificates are
+ * renewed. */
 #include "cli/run/control.h"
 
 #include "base/log.h"
@@ -17,7 +16,7 @@ enum { FILE_MAX = 256 * 1024 };
 struct control {
 	const struct datadir *dir;
 	const struct control_flags *flags;
-	pthread_mutex_t lock; /* guards what follows, against control_write_metrics() */
+	pthread_mutex_t lock; /* guards runner, which control_write_metrics() reads on other threads */
 	struct runner *runner;
 };
 
@@ -35,7 +34,8 @@ void control_flags_rows(struct control_flags *f, struct option *ret)
 		FLAG("controllers", OPTION_STRINGS, &f->choice, "NAME,...",
 			"Which controllers to run, as kube-controller-manager has it: NAME runs one, -NAME switches one off, * "
 			"means "
-			"all that are not named. For example: *,-namespace. All but fake-kubelet by default."),
+			"all that are not named. An empty value names none. For example: *,-namespace. All but fake-kubelet by "
+			"default, and default-objects only within annals up."),
 		FLAG("statefulset-history", OPTION_STRING, &f->settings.statefulset_history, "controllerrevisions|podtemplates",
 			"Which objects keep the revisions of StatefulSets; controllerrevisions by default."),
 		{"statefulset-history-limit", OPTION_INT, &f->settings.statefulset_history_limit, "N",
@@ -44,9 +44,9 @@ void control_flags_rows(struct control_flags *f, struct option *ret)
 			"says.",
 			0, INT32_MAX},
 		{"fake-nodes", OPTION_INT, &f->fake_nodes, "N",
-			"How many nodes to play, for tests and demonstrations: pods come up on them without containers. It "
+			"How many nodes to simulate, for tests and demonstrations: pods come up on them without containers. It "
 			"runs "
-			"fake-kubelet, which by itself plays one.",
+			"fake-kubelet, which by itself simulates one.",
 			0, FAKE_NODES_MAX},
 	};
 	_Static_assert(ARRAY_SIZE(rows) <= CONTROL_FLAGS_MAX, "room for all rows");
@@ -69,7 +69,7 @@ int control_flags_check(struct control_flags *f, struct buf *err)
 		option_strings_add(&f->choice, STR("*"));
 	}
 	option_strings_add(&f->choice, str_of(fake_kubelet.name));
-	if (!controller_is_chosen(&fake_kubelet, f->choice.v, f->choice.n)) {
+	if (!controller_is_chosen(&fake_kubelet, f->choice.v, f->choice.n, true)) {
 		return command_refuse(err, "--fake-nodes needs fake-kubelet, which --controllers switches off");
 	}
 	return 0;
@@ -116,11 +116,11 @@ static int read_config(struct control *c, struct client_config *ret, struct buf 
 	return r ? r : read_file(c, "controllers.key", &ret->key, err);
 }
 
-/* Nothing is left to be done where every controller is switched off. */
+/* Is any controller switched on? */
 static bool is_needed(const struct control *c)
 {
 	for (size_t i = 0; all_controllers[i]; i++) {
-		if (controller_is_chosen(all_controllers[i], c->flags->choice.v, c->flags->choice.n)) {
+		if (controller_is_chosen(all_controllers[i], c->flags->choice.v, c->flags->choice.n, true)) {
 			return true;
 		}
 	}
@@ -148,6 +148,7 @@ int control_start(struct control *c, const char *url, struct buf *err)
 				.config = &config,
 				.choice = c->flags->choice.v,
 				.n_choice = c->flags->choice.n,
+				.is_within_up = true,
 				.fake_nodes = c->flags->fake_nodes,
 				.settings = c->flags->settings,
 				.on_notice = control_log,

@@ -8,7 +8,7 @@
 
 struct control;
 
-/* Which controllers are to run, and how. */
+/* Flags that choose and configure controllers. */
 struct control_flags {
 	struct option_strings choice; /* --controllers */
 	int64_t fake_nodes;           /* --fake-nodes */
@@ -17,15 +17,16 @@ struct control_flags {
 #define CONTROL_FLAGS_MAX 5
 /* Appends the rows to a table that has room for CONTROL_FLAGS_MAX more, and for its end. */
 void control_flags_rows(struct control_flags *f, struct option *ret);
-/* Whoever asks for nodes asks for the controller that plays them. 0, or -EINVAL with a sentence in err. */
+/* --fake-nodes switches fake-kubelet on. 0, or -EINVAL with a sentence in err. */
 int control_flags_check(struct control_flags *f, struct buf *err);
 
-/* flags: checked; stay. */
+/* The flags have been checked, and must outlive it. */
 struct control *control_new(const struct datadir *d, const struct control_flags *flags);
 struct control *control_free(struct control *c); /* stops them */
-/* With what ca.crt, controllers.crt and controllers.key say now; stops those that run. 0, or -errno with a sentence in err. */
+/* Reads ca.crt, controllers.crt and controllers.key, and starts all controllers anew. 0, or -errno with a sentence in
+ * err. */
 int control_start(struct control *c, const char *url, struct buf *err);
-/* Returns when none of them does anything any more. */
+/* Returns when all of them have stopped. */
 void control_stop(struct control *c);
 void control_write_metrics(void *control, struct buf *out); /* any thread */
 

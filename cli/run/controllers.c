@@ -1,16 +1,25 @@
-/* Controllers alone, against any API server that has the kinds. Names, defaults and rules of the
- * leader election's flags are those of k8s.io/client-go and k8s.io/component-base. */
+/* `annals controllers`: controllers alone, against any API server that has the kinds. The flags of leader election have
+ * the names, defaults and rules of k8s.io/client-go and k8s.io/component-base. */
+#include "base/clock.h"
 #include "base/ids.h"
 #include "cli/common/command.h"
 #include "cli/run/control.h"
 #include "cli/run/loop.h"
-#include "cli/run/metrics_port.h"
+#include "cli/run/server_flags.h"
 #include "controllers/runner.h"
+#include "server/http/http.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-enum { NO_PORT = -1, HOST_NAME_SIZE = 256 };
+enum {
+	NO_PORT = -1,
+	HOST_NAME_SIZE = 256,
+	METRICS_MAX = 16 << 20,
+	BODY_MAX = 4096,
+	DRAIN_MS = 1000,
+	KEPT_MS = 1000,
+};
 
 struct controllers_flags {
 	const char *kubeconfig;
@@ -25,25 +34,20 @@ struct controllers_flags {
 	int64_t verbosity;
 };
 
-static int refuse(struct buf *err, const char *why)
-{
-	buf_adds(err, why);
-	return -EINVAL;
-}
-
 static int check_flags(void *flags, struct buf *err)
 {
 	struct controllers_flags *f = flags;
 
 	if (!f->kubeconfig && !client_config_is_in_pod()) {
-		return refuse(err, "give --kubeconfig: where the API server is, and who we are there");
+		return command_refuse(err, "give --kubeconfig: where the API server is, and who we are there");
 	}
-	/* client-go's rules; with less a leader could not step down in time. */
+	/* client-go's rules: otherwise a leader could not step down in time. */
 	if (f->lease_ms <= f->renew_ms) {
-		return refuse(err, "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline");
+		return command_refuse(err, "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline");
 	}
 	if (f->renew_ms <= f->retry_ms * 6 / 5) {
-		return refuse(err, "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period");
+		return command_refuse(
+			err, "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period");
 	}
 	const struct feature_gate gates[] = {
 		{"MaxUnavailableStatefulSet", &f->control.settings.allows_max_unavailable},
@@ -51,7 +55,7 @@ static int check_flags(void *flags, struct buf *err)
 	};
 	int r = feature_gates_set(gates, &f->feature_gates, err);
 	r = r ? r : control_flags_check(&f->control, err);
-	return r ? r : command_setup_log(f->logging_format, f->verbosity, err);
+	return r ? r : server_flags_setup_log(f->logging_format, f->verbosity, err);
 }
 
 static int parse_flags(const struct command *command, struct controllers_flags *f, int argc, char **argv)
@@ -72,7 +76,8 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 
 		OPTIONS_GROUP("Leader election"),
 		FLAG("leader-elect", OPTION_BOOL, &f->is_elected, NULL,
-			"Work only while holding a Lease: of several processes one works, and another takes over when it is "
+			"Work only while holding a Lease: of several processes one is active, and another takes over when it "
+			"is "
 			"gone."),
 		{"leader-elect-lease-duration", OPTION_DURATION, &f->lease_ms, "DURATION",
 			"How long other processes wait for a change of the Lease before they take it.", 1000, 0},
@@ -97,9 +102,103 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
+/* ---- the port of metrics ----
+ *
+ * Controllers have no API of their own, so their metrics get a port: plain HTTP, without certificates to manage. On
+ * an address that others reach, the text is made once a second at most. */
+
+struct metrics_port {
+	struct http_server *http;
+	struct runner *runner;
+	bool is_local;
+	/* Only the one HTTP thread uses these. */
+	struct buf text;
+	int64_t made_ms; /* of text; 0: never */
+};
+
+/* Every client on loopback is trusted. */
+static void on_headers(void *ctx, struct http_exchange *x)
+{
+	const struct metrics_port *p = ctx;
+
+	if (p->is_local) {
+		http_vouch(x);
+	}
+}
+
+static void reply_metrics(struct metrics_port *p, struct http_exchange *x)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	if (p->is_local || !p->made_ms || now_ms - p->made_ms >= KEPT_MS) {
+		buf_clear(&p->text);
+		runner_write_metrics(p->runner, &p->text);
+		p->made_ms = now_ms;
+	}
+	http_add_header(x, "Content-Type", STR("text/plain; version=0.0.4; charset=utf-8"));
+	http_reply(x, 200, arena_dup(http_arena(x), buf_str(&p->text)));
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+	struct str path, query;
+	str_cut(http_target(x), '?', &path, &query);
+	if (str_is(path, "/metrics")) {
+		reply_metrics(ctx, x);
+	} else if (str_is(path, "/healthz")) {
+		http_reply(x, 200, STR("ok"));
+	} else {
+		http_reply(x, 404, STR("404 page not found\n"));
+	}
+}
+
+static void on_done(void *ctx _unused_, struct http_exchange *x _unused_)
+{
+}
+
+static bool is_loopback(const char *address)
+{
+	return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+static int metrics_port_new(
+	struct metrics_port **ret, const struct controllers_flags *f, struct runner *runner, struct buf *err)
+{
+	struct metrics_port *p = mem_new(struct metrics_port);
+	p->runner = runner;
+	p->is_local = is_loopback(f->metrics_bind_address);
+	const struct http_options options = {
+		.bind_address = f->metrics_bind_address,
+		.port = (uint16_t)f->metrics_port,
+		.threads = 1,
+		.max_connections = 64,
+		.max_body = BODY_MAX,
+		.handler = {.ctx = p, .on_headers = on_headers, .on_request = on_request, .on_done = on_done},
+	};
+	buf_init(&p->text, METRICS_MAX);
+	int r = http_server_new(&p->http, &options, err);
+	if (r) {
+		buf_done(&p->text);
+		mem_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+static void metrics_port_free(struct metrics_port *p)
+{
+	/* A server that does not drain stays as it is: the process is about to end. */
+	if (p && http_server_drain(p->http, DRAIN_MS)) {
+		http_server_free(p->http);
+		buf_done(&p->text);
+		mem_free(p);
+	}
+}
+
 /* ---- running ---- */
 
-/* As client-go's: the host's name and something nobody else has. */
+/* Like client-go's: the host's name and a unique suffix. */
 static char *make_identity(void)
 {
 	char host[HOST_NAME_SIZE] = "", uuid[UUID_SIZE];
@@ -138,26 +237,14 @@ static int start_runner(const struct controllers_flags *f, const char *identity,
 	return r;
 }
 
-static void write_metrics(void *runner, struct buf *out)
-{
-	runner_write_metrics(runner, out);
-}
-
 static int serve_metrics(const struct controllers_flags *f, struct runner *runner, struct metrics_port **ret, struct buf *err)
 {
 	if (f->metrics_port == NO_PORT) {
 		return 0;
 	}
-	int r = metrics_port_new(ret,
-		&(struct metrics_port_options){
-			.bind_address = f->metrics_bind_address,
-			.port = (uint16_t)f->metrics_port,
-			.write = write_metrics,
-			.ctx = runner,
-		},
-		err);
+	int r = metrics_port_new(ret, f, runner, err);
 	if (!r) {
-		log_info("start", "metrics on %s port %u", f->metrics_bind_address, metrics_port_number(*ret));
+		log_info("start", "metrics on %s port %u", f->metrics_bind_address, http_server_port((*ret)->http));
 	}
 	return r;
 }
@@ -219,7 +306,7 @@ const struct command command_controllers = {
 		"go of deleted PersistentVolumeClaims that no pod uses, and of deleted Providers that no Dependent uses.\n"
 		"They make ConfigMaps from Dependents, roll StatefulSets out and keep their history, and record the\n"
 		"objects that Recorders name.\n\n"
-		"With --leader-elect several processes may run: one works, and another takes over when it is gone.",
+		"With --leader-elect several processes may run: one is active, and another takes over when it is gone.",
 	.examples = "  # beside annals serve\n"
 		    "  annals controllers --kubeconfig=admin.kubeconfig\n"
 		    "  # all but the namespace controller; one of several processes works\n"

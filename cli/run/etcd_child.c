@@ -1,7 +1,6 @@
-/* An etcd that belongs to one `annals up`: nobody else can reach it, as it listens on Unix
- * sockets in the private directory only. It must not outlive us, or the next start would find
- * its files in use. Its usual failures are told in words of what to do, since its own log is no
- * reading for most. */
+/* An etcd that belongs to one `annals up`. Nobody else can reach it: it listens only on Unix sockets in the private
+ * directory. It must not outlive annals, or the next start would find its files in use. The usual failures are
+ * reported with their remedy, since few people can read etcd's log. */
 #include "cli/run/etcd_child.h"
 
 #include <errno.h>
@@ -34,13 +33,12 @@ struct etcd_child {
 	off_t log_start; /* where the present run begins in etcd.log */
 };
 
-/* host:port is what etcd 3.4 wants of a Unix address too; the whole is the socket's name, within etcd's working directory. */
+/* etcd 3.4 wants host:port even of a Unix address. The whole text is the socket's name, in etcd's working directory. */
 #define CLIENT_SOCKET "client:0"
 #define PEER_SOCKET "peer:0"
 
-/* Elections decide nothing among one, but the time-out is waited for at every start: 20 and 100 ms are the shortest that
- * cost no CPU. History is compacted by us, and by nobody else. 3.4's default of 100,000 entries between snapshots would
- * keep that many writes in memory. */
+/* A single member waits for the election time-out at each start: 20 and 100 ms are the shortest times that cost no CPU.
+ * annals compacts the history itself. By default, etcd 3.4 would keep 100,000 writes in memory between snapshots. */
 static const char *const etcd_arguments[] = {
 	"etcd",
 	"--name=annals",
@@ -60,7 +58,7 @@ static const char *const etcd_arguments[] = {
 	NULL,
 };
 
-/* What helps where there is no etcd, or none that can be used. */
+/* The remedy if there is no etcd, or none that can be used. */
 #define GET                                                                           \
 	"install etcd 3.4 or later (Debian, Ubuntu: apt-get install etcd-server; or " \
 	"https://github.com/etcd-io/etcd/releases) "                                  \
@@ -120,8 +118,8 @@ static int find_binary(const char *path, char **ret, struct buf *err)
 	return 0;
 }
 
-/* etcd reads its flags from ETCD_* as well: what a user has set there is meant for another. On some machines 3.4 starts
- * only where ETCD_UNSUPPORTED_ARCH allows it. */
+/* etcd also reads its flags from ETCD_*, and the user has set those for another etcd. But on some machines etcd 3.4 only
+ * starts if ETCD_UNSUPPORTED_ARCH allows it. */
 static bool is_for_others(const char *variable)
 {
 	struct str s = str_of(variable);
@@ -143,8 +141,8 @@ static char **make_environment(void)
 	return out;
 }
 
-/* A socket's address has room for 107 characters, and in a URL some characters mean something else; through the folder's
- * descriptor every DIR is short and plain. */
+/* A socket's address has room for 107 characters, and some characters mean something else in a URL. A path through the
+ * folder's descriptor is always short and plain. */
 static char *make_endpoint(const struct etcd_child *c)
 {
 	size_t room = sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof("/etcd/" CLIENT_SOCKET);
@@ -218,7 +216,7 @@ const char *etcd_child_endpoint(const struct etcd_child *c)
 
 /* ---- starting it ---- */
 
-/* What the child needs, made before the fork. */
+/* Everything that the child needs, made before the fork. */
 struct launch {
 	const struct etcd_child *child;
 	pid_t parent;
@@ -226,7 +224,7 @@ struct launch {
 	int report_fd; /* errno, when exec fails; closed by exec */
 };
 
-/* Signals as a new program expects them: we block some and ignore SIGPIPE, and both would survive exec. */
+/* A new program expects the default signals. annals blocks some and ignores SIGPIPE, and both would survive exec. */
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -235,8 +233,8 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Between fork and exec: async-signal-safe calls only. Its own process group, so that Ctrl-C reaches us alone and we end it
- * last. */
+/* Runs between fork and exec, so it makes only async-signal-safe calls. The child gets a process group of its own: then
+ * Ctrl-C reaches only annals, which ends etcd last. */
 static _noreturn_ void launch_run(const struct launch *l)
 {
 	setpgid(0, 0);
@@ -275,7 +273,7 @@ static int launch_fork(const struct launch *l, int report_fd, struct etcd_child 
 	return 0;
 }
 
-/* etcd 3.4 does not listen where a socket of a run that was killed still lies. */
+/* A run that was killed leaves its sockets, and etcd 3.4 cannot listen at them. */
 static void remove_sockets(const struct etcd_child *c)
 {
 	unlinkat(c->folder_fd, CLIENT_SOCKET, 0);
@@ -299,7 +297,7 @@ static int launch_with_files(struct etcd_child *c, int log_fd, int null_fd)
 	return r;
 }
 
-/* What is found may still be no program for this machine. */
+/* A file that was found may still be no program for this machine. */
 static const struct {
 	int error;
 	const char *meaning;
@@ -342,7 +340,8 @@ int etcd_child_start(struct etcd_child *c, struct buf *err)
 #define DAMAGED "etcd's data are damaged: put the folder etcd back from a backup, or move it away to start empty."
 #define STRANGE "This program does not know the flags of an etcd 3.4 or later. To go on, " GET "."
 
-/* What etcd (or whatever --etcd names) says at its end, and what it means. The first row that is found counts. */
+/* The last words of etcd (or of another program that --etcd names), and their meaning. The first row that is found
+ * counts. */
 static const struct {
 	const char *sign, *meaning;
 } meanings[] = {
@@ -374,7 +373,7 @@ static const char *find_meaning(struct str said)
 	return NULL;
 }
 
-/* The end of what the present run has logged. */
+/* The end of the present run's log. */
 static void read_tail(const struct etcd_child *c, struct buf *out)
 {
 	int fd = openat(c->dir->fd, "etcd.log", O_RDONLY | O_CLOEXEC);
@@ -390,7 +389,7 @@ static void read_tail(const struct etcd_child *c, struct buf *out)
 	close(fd);
 }
 
-/* The last n lines; their number is as many as there are where n is more. */
+/* The last n lines, or all if there are fewer. */
 static struct str last_lines(struct str text, unsigned n)
 {
 	while (str_ends(text, STR("\n"))) {
@@ -403,7 +402,7 @@ static struct str last_lines(struct str text, unsigned n)
 	return (struct str){text.p + start, text.n - start};
 }
 
-/* The line in which etcd gives up, without its stack trace; or the last lines where it said nothing of the kind. */
+/* The line in which etcd gives up, without its stack trace; or the last lines if there is no such line. */
 static struct str find_last_words(struct str log)
 {
 	struct str found = {NULL, 0}, rest = log, line;
@@ -421,8 +420,8 @@ static struct str find_last_words(struct str log)
 	return trace ? (struct str){found.p, (size_t)(trace - found.p)} : found;
 }
 
-/* A signal came from outside: then the log has nothing to say about it. But SIGILL: a program for a newer processor. */
-static void explain(const struct etcd_child *c, int status, struct buf *why)
+/* The log says nothing about a signal that came from outside. SIGILL means a program for a newer processor. */
+static void etcd_child_explain(const struct etcd_child *c, int status, struct buf *why)
 {
 	if (WIFSIGNALED(status)) {
 		buf_printf(why, "etcd (%s) was ended by signal %d (%s).", c->binary, WTERMSIG(status),
@@ -451,7 +450,7 @@ bool etcd_child_has_ended(struct etcd_child *c, struct buf *why)
 		return false;
 	}
 	c->pid = 0;
-	explain(c, status, why);
+	etcd_child_explain(c, status, why);
 	return true;
 }
 
@@ -464,7 +463,7 @@ void etcd_child_stop(struct etcd_child *c, bool at_once)
 
 /* ---- its log ---- */
 
-/* etcd holds the file open and appends: a copy is kept and the file emptied. */
+/* etcd keeps the file open and appends to it, so the file is copied and emptied instead of renamed. */
 void etcd_child_trim_log(struct etcd_child *c)
 {
 	struct stat st;

@@ -1,27 +1,31 @@
-/* Puts a server's parts together in the order of what needs what, and takes them apart in
- * reverse. Two things wait, each on a thread of its own. The raiser makes the first namespaces
- * once the cache is ready. The drainer waits for requests, so that main goes on hearing signals.
+/* Puts a server's parts together, each before the parts that need it, and takes them apart in reverse. Two threads wait:
+ * the raiser makes the first namespaces once the cache is ready, and the drainer waits for the last requests, so that
+ * the main thread goes on hearing signals.
  *
- * The lock is held while the migrator is told or measured, so that it cannot be freed meanwhile.
- * Nothing else is called under it. */
+ * The lock is held while the migrator is woken or measured, so that nobody frees it meanwhile. Nothing else is called
+ * under it. */
 #include "cli/run/instance.h"
 
 #include "base/clock.h"
+#include "cli/common/command.h"
 #include "migration/migrator.h"
 #include "server/metrics/certificate_metrics.h"
 #include "server/server.h"
 #include "storage/agreement/agreement.h"
-#include "storage/alarms.h"
-#include "storage/compact.h"
 #include "storage/memory/memory.h"
+#include "storage/upkeep.h"
 
+#include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Trying again is cheap, and somebody waits for the start. */
+/* Trying again is cheap, and a user waits for the start. */
 enum { RETRY_MS = 250, WARN_AFTER_MS = 5000, FLUSH_MS = 5000 };
 
 struct instance {
@@ -36,12 +40,12 @@ struct instance {
 	pthread_t raiser, drainer;
 	bool has_raiser, has_drainer;
 	_Atomic bool is_ready, is_drained, has_warned_of_cache;
-	bool has_stragglers;  /* the drainer's until it is over */
+	bool has_stragglers;  /* written by the drainer, read once it is over */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
 	bool is_stopping;
-	bool has_changed; /* the cache's state or what replicas agree on, since the raiser last looked */
-	int64_t warn_at_ms; /* the raiser's own: when what is missing is worth a warning; 0: it has not been missed yet */
+	bool has_changed;   /* the cache's state or the replicas' agreement, since the raiser last looked */
+	int64_t warn_at_ms; /* only the raiser uses it: when to warn that the first namespaces are missing; 0: not planned */
 	struct migrator *migrator;
 };
 
@@ -65,7 +69,7 @@ static void wake_raiser(struct instance *i)
 	pthread_mutex_unlock(&i->lock);
 }
 
-/* Before everything is up, etcd not being there is no surprise. Whoever was warned wants to know when it is over. */
+/* While annals starts, an etcd that is away is no surprise. After a warning, the log also says when the trouble is over. */
 static void on_cache_state(void *ctx, bool is_ready, const char *message)
 {
 	struct instance *i = ctx;
@@ -103,7 +107,7 @@ static void on_agreement_notice(void *ctx _unused_, bool is_trouble, struct str 
 	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "storage-version", STR_FMT, STR_ARG(text));
 }
 
-/* Until something changes or it is time to try again; false when there is no need any more. */
+/* Waits until something changes or it is time to try again. Returns false when the instance is stopping. */
 static bool raiser_wait(struct instance *i)
 {
 	int64_t until_ms = clock_mono_ms() + RETRY_MS;
@@ -118,7 +122,7 @@ static bool raiser_wait(struct instance *i)
 	return is_wanted;
 }
 
-/* Registering takes a moment, which is no reason to warn anybody. */
+/* Registering takes a moment, so the first failure is no reason to warn. */
 static void warn_if_late(struct instance *i, const struct buf *why)
 {
 	int64_t now_ms = clock_mono_ms();
@@ -157,6 +161,95 @@ static void *bring_up(void *ctx)
 	log_info("start", "ready");
 	loop_notify(i->options.loop);
 	return NULL;
+}
+
+/* ---- the owner of a port ----
+ *
+ * It only makes the message "address in use" better. /proc hides the processes of other users, so nobody may be found. */
+
+enum { TCP_LISTEN = 0x0a }; /* include/net/tcp_states.h */
+
+/* A line of /proc/net/tcp: sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode. The inode, or 0. */
+static unsigned long listener_of(const char *line, uint16_t port)
+{
+	unsigned local_port, state;
+	unsigned long inode;
+	if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %lu", &local_port, &state,
+		    &inode) != 3) {
+		return 0;
+	}
+	return local_port == port && state == TCP_LISTEN ? inode : 0;
+}
+
+static unsigned long find_listener(const char *table, uint16_t port)
+{
+	char line[512];
+	unsigned long inode = 0;
+	FILE *f = fopen(table, "re");
+	if (!f) {
+		return 0;
+	}
+	while (!inode && fgets(line, sizeof(line), f)) {
+		inode = listener_of(line, port);
+	}
+	fclose(f);
+	return inode;
+}
+
+/* Does /proc/PID/fd have the socket? */
+static bool holds_socket(const char *pid, const char *socket)
+{
+	char path[300], target[64];
+	bool holds = false;
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	DIR *d = opendir(path);
+	if (!d) {
+		return false;
+	}
+	for (struct dirent *e = readdir(d); e && !holds; e = readdir(d)) {
+		ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
+		target[MAX(n, 0)] = '\0';
+		holds = strcmp(target, socket) == 0;
+	}
+	closedir(d);
+	return holds;
+}
+
+static void add_process(struct buf *out, const char *pid)
+{
+	char path[300], name[64] = "a process";
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	FILE *f = fopen(path, "re");
+	if (f) {
+		if (fgets(name, sizeof(name), f)) {
+			name[strcspn(name, "\n")] = '\0';
+		}
+		fclose(f);
+	}
+	buf_printf(out, "%s (pid %s)", name, pid);
+}
+
+/* Appends "kube-apiserver (pid 123)". Returns false, and appends nothing, if no process is
+ * found. */
+static bool add_port_owner(uint16_t port, struct buf *out)
+{
+	char socket[48];
+	bool is_found = false;
+	unsigned long inode = find_listener("/proc/net/tcp", port);
+	inode = inode ? inode : find_listener("/proc/net/tcp6", port);
+	DIR *d = inode ? opendir("/proc") : NULL;
+	if (!d) {
+		return false;
+	}
+	snprintf(socket, sizeof(socket), "socket:[%lu]", inode);
+	for (struct dirent *e = readdir(d); e && !is_found; e = readdir(d)) {
+		is_found = isdigit((unsigned char)e->d_name[0]) && holds_socket(e->d_name, socket);
+		if (is_found) {
+			add_process(out, e->d_name);
+		}
+	}
+	closedir(d);
+	return is_found;
 }
 
 /* ---- wiring ---- */
@@ -211,7 +304,7 @@ static void write_metrics(void *ctx, struct buf *out)
 	pthread_mutex_unlock(&i->lock);
 }
 
-/* An aggregator brings the requests of all its clients over few connections. */
+/* An aggregator sends the requests of all its clients over few connections. */
 static unsigned choose_max_streams(const struct instance_options *o)
 {
 	bool is_behind = o->delegation || o->front_ca_file;
@@ -221,7 +314,7 @@ static unsigned choose_max_streams(const struct instance_options *o)
 static int open_server(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
-	const struct common_flags *f = o->flags;
+	const struct server_flags *f = o->flags;
 	const struct server_options options = {
 		.http = {.bind_address = o->bind_address,
 			.port = o->port,
@@ -310,7 +403,7 @@ static void open_agreement(struct instance *i)
 
 static void open_migrator(struct instance *i)
 {
-	const struct common_flags *f = i->options.flags;
+	const struct server_flags *f = i->options.flags;
 	struct migrator *m = migrator_new(&(struct migrator_options){
 		.storage = i->storage,
 		.cache = i->cache,
@@ -330,9 +423,30 @@ static void open_migrator(struct instance *i)
 static void close_migrator(struct instance *i)
 {
 	pthread_mutex_lock(&i->lock);
-	struct migrator *m = take_ptr(i->migrator); /* nobody notifies it any more */
+	struct migrator *m = take_ptr(i->migrator); /* from now on nobody notifies it */
 	pthread_mutex_unlock(&i->lock);
 	migrator_free(m);
+}
+
+/* The memory of objects beside the store: in the cache, in its trees, and in controllers. Deletions cannot free the
+ * windows of the cache, so these count for a quarter of the limit at most. */
+static int64_t held_beside(void *ctx)
+{
+	enum { OF_TREES = 160, OF_CONTROLLERS = 400 };
+	const struct instance *i = ctx;
+	struct cache_stats stats;
+
+	cache_stats(i->cache, NULL, &stats);
+	return (int64_t)(stats.n_bytes + stats.n_objects * (OF_TREES + OF_CONTROLLERS)) +
+		MIN((int64_t)stats.n_window_bytes, i->options.memory_limit / 4);
+}
+
+/* The cache's window of one kind. 0: the default. */
+static size_t window_bytes(const struct instance *i)
+{
+	enum { LEAST = 1 << 20, MOST = 32 << 20, PARTS = 16 };
+
+	return i->options.memory_limit ? (size_t)MAX(LEAST, MIN(i->options.memory_limit / PARTS, MOST)) : 0;
 }
 
 static int open_storage(struct instance *i, struct buf *err)
@@ -362,7 +476,16 @@ static int open_parts(struct instance *i, struct buf *err)
 		return r;
 	}
 	i->cache = cache_new(&(struct cache_options){
-		.storage = i->storage, .prefix = str_of(o->prefix), .on_state = on_cache_state, .ctx = i});
+		.storage = i->storage,
+		.prefix = str_of(o->prefix),
+		.window_bytes = window_bytes(i),
+		.pin_bytes = window_bytes(i),
+		.on_state = on_cache_state,
+		.ctx = i,
+	});
+	if (o->memory_limit > 0) {
+		storage_memory_count_others(i->storage, held_beside, i);
+	}
 	i->compactor = compactor_new(&(struct compactor_options){
 		.storage = i->storage, .prefix = str_of(o->prefix), .interval_ms = o->flags->etcd_compaction_interval_ms});
 	i->alarms = alarms_new(&(struct alarms_options){
@@ -390,24 +513,6 @@ static int start_raiser(struct instance *i, struct buf *err)
 	return 0;
 }
 
-int instance_new(struct instance **ret, const struct instance_options *options, struct buf *err)
-{
-	struct instance *i = mem_new(struct instance);
-	i->options = *options;
-	init_lock(i);
-	raise_file_limit();
-	int r = open_parts(i, err);
-	if (!r) {
-		r = start_raiser(i, err);
-	}
-	if (r) {
-		instance_free(i);
-		return r;
-	}
-	*ret = i;
-	return 0;
-}
-
 static void join_raiser(struct instance *i)
 {
 	if (i->has_raiser) {
@@ -425,7 +530,7 @@ static void stop_raiser(struct instance *i)
 	join_raiser(i);
 }
 
-struct instance *instance_free(struct instance *i)
+static void instance_free(struct instance *i)
 {
 	if (i) {
 		stop_raiser(i);
@@ -441,13 +546,37 @@ struct instance *instance_free(struct instance *i)
 		agreement_free(i->agreement);
 		alarms_free(i->alarms);
 		compactor_free(i->compactor);
+		if (i->storage && i->options.memory_limit > 0) {
+			storage_memory_count_others(i->storage, NULL, NULL);
+		}
 		cache_free(i->cache);
 		close_storage(i);
 		pthread_cond_destroy(&i->wake);
 		pthread_mutex_destroy(&i->lock);
 		mem_free(i);
 	}
-	return NULL;
+}
+
+int instance_new(struct instance **ret, const struct instance_options *options, struct buf *err)
+{
+	struct instance *i = mem_new(struct instance);
+	i->options = *options;
+	init_lock(i);
+	raise_file_limit();
+	int r = open_parts(i, err);
+	if (r == -EADDRINUSE) {
+		BUF_LITERAL(err, "; it is used by ");
+		if (!add_port_owner(options->port, err)) {
+			BUF_LITERAL(err, "another process");
+		}
+	}
+	r = r ? r : start_raiser(i, err);
+	if (r) {
+		instance_free(i);
+		return r;
+	}
+	*ret = i;
+	return 0;
 }
 
 uint16_t instance_port(const struct instance *i)
@@ -465,18 +594,18 @@ bool instance_is_ready(const struct instance *i)
 static void *drain(void *ctx)
 {
 	struct instance *i = ctx;
-	const struct common_flags *f = i->options.flags;
+	const struct server_flags *f = i->options.flags;
 	i->has_stragglers = !server_drain(i->server, f->shutdown_delay_ms, f->request_timeout_ms);
 	atomic_store(&i->is_drained, true);
 	loop_notify(i->options.loop);
 	return NULL;
 }
 
-/* In a thread of its own, so that main hears a second signal. */
+/* Drains in a thread of its own, so that the main thread hears a second signal. */
 void instance_drain(struct instance *i)
 {
 	if (instance_is_ready(i)) {
-		join_raiser(i); /* which is over: the process may leave without instance_free() */
+		join_raiser(i); /* it is over, and the process may leave without instance_free() */
 	}
 	if (!i->has_drainer) {
 		i->has_drainer = pthread_create(&i->drainer, NULL, drain, i) == 0;
@@ -491,12 +620,12 @@ bool instance_is_drained(const struct instance *i)
 	return atomic_load(&i->is_drained);
 }
 
-/* In the order of instance_free(), but for what connections may still ask for. */
-static void abandon(struct instance *i)
+/* Closes parts in the order of instance_free(), except those that connections may still use. */
+static void instance_abandon(struct instance *i)
 {
 	log_warning("stop", "connections remain that do not end: leaving without them");
 	if (i->has_drainer) {
-		pthread_join(i->drainer, NULL); /* it has told that there are stragglers, and is over */
+		pthread_join(i->drainer, NULL); /* it has reported that there are stragglers, and is over */
 		i->has_drainer = false;
 	}
 	stop_raiser(i);
@@ -510,8 +639,9 @@ static void abandon(struct instance *i)
 
 bool instance_close(struct instance *i)
 {
+	assert(!i->has_stragglers || atomic_load(&i->is_drained));
 	if (i->has_stragglers) {
-		abandon(i);
+		instance_abandon(i);
 		return false;
 	}
 	instance_free(i);

@@ -1,42 +1,46 @@
-/* The API server of one process with what is under it: store, watch cache, compaction. Listens at once; comes up in the
- * background, as often as it takes, while etcd is not there. */
+/* The API server of one process and the parts under it: store, watch cache, compaction, agreement, migrator. It listens
+ * at once, and comes up in the background, while it waits for etcd. The main thread calls all of this. */
 #ifndef CLI_RUN_INSTANCE_H
 #define CLI_RUN_INSTANCE_H
 
-#include "cli/common/command.h"
 #include "cli/run/loop.h"
+#include "cli/run/server_flags.h"
 #include "delegation/delegation.h"
 #include "storage/etcd/etcd.h"
 
 struct instance;
 
 struct instance_options {
-	const struct loop *loop;          /* is told when something below has become true */
-	const struct common_flags *flags; /* outlive the instance, like all text here */
+	const struct loop *loop;          /* woken when a state below changes */
+	const struct server_flags *flags; /* outlive the instance, like all text here */
 	int64_t memory_limit;             /* bytes: a store in memory, which keeps nothing. 0: in etcd */
 	struct storage_etcd_options etcd;
 	const char *prefix; /* of all keys */
 	const char *bind_address;
 	uint16_t port; /* 0: any */
 	const char *cert_file, *key_file, *client_ca_file;
-	const char *front_ca_file;                         /* of front proxies; NULL: none, or what the cluster tells */
-	const struct trust *front;                         /* with it: their names and headers */
+	/* the CA of front proxies; NULL: none, or the one in the cluster's ConfigMap */
+	const char *front_ca_file;
+	const struct trust *front;                         /* with front_ca_file: names and headers of the proxies */
 	const struct delegation_options *delegation;       /* aggregated mode; its callbacks are set here. NULL: standalone */
 	const char *const *always_allow_paths;             /* aggregated mode; ends with NULL */
 	void (*write_metrics)(void *ctx, struct buf *out); /* standalone: more for /metrics, from any thread; NULL: nothing */
 	void *metrics_ctx;
 };
 
-/* 0, or -errno with a sentence in err; -EADDRINUSE where another process has the port. */
+/* 0, or -errno with a sentence in err; -EADDRINUSE if another process has the port,
+ * which the sentence names. */
 int instance_new(struct instance **ret, const struct instance_options *options, struct buf *err);
-struct instance *instance_free(struct instance *i);
-/* When it is drained, frees it. False: there are connections that do not end, and stopping libmicrohttpd would abort. Then what is durable has
- * been closed: the registration among the replicas is taken back, logs are written. Nothing is left to be done but _exit(). */
+/* Frees an instance that is drained, or was never ready. Returns false if some connections do
+ * not end: stopping libmicrohttpd would abort. Then everything durable has been closed (logs, and
+ * the registration among the replicas), and the caller has to call _exit(). */
 bool instance_close(struct instance *i);
 
 uint16_t instance_port(const struct instance *i);
 bool instance_is_ready(const struct instance *i); /* every object has been read, and the namespaces of a new store exist */
-void instance_drain(struct instance *i);          /* begins to: not ready any more, then no new connections, then no requests */
+/* begins to drain: first it is not ready any more, then it takes no new connections, then no
+ * requests */
+void instance_drain(struct instance *i);
 bool instance_is_drained(const struct instance *i);
 
 #endif

@@ -1,12 +1,15 @@
-/* Signals are blocked and read from a descriptor by main alone. So no handler ever runs, and
- * nothing needs to be safe within one. */
+/* Signals are blocked, and the main thread reads them from a descriptor. So no signal handler ever runs, and nothing has
+ * to be safe within one. */
 #include "cli/run/loop.h"
-
 #include "base/clock.h"
-#include "cli/common/keyboard.h"
+#include "base/log.h"
+#include "cli/common/command.h"
+#include "cli/common/terminal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -14,8 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* timeout(1) signals the process and then its group: two that come together are one wish to
- * stop. */
+/* timeout(1) signals the process and then its group. Two signals that come together are one wish to stop. */
 enum { AT_ONCE_MS = 300 };
 
 static const struct {
@@ -23,16 +25,16 @@ static const struct {
 	unsigned event;
 } signals[] = {{SIGINT, LOOP_STOP}, {SIGTERM, LOOP_STOP}, {SIGHUP, LOOP_STOP}, {SIGCHLD, LOOP_CHILD}};
 
-/* nohup(1) has SIGHUP ignored, and means it. What a shell does to SIGINT for a script's background jobs is not meant for us: who
- * sends it by pid, as CI does, wants us to stop. */
+/* nohup(1) makes SIGHUP ignored, and annals keeps that. A shell makes SIGINT ignored for the background jobs of a script,
+ * and annals does not keep that: a user who sends SIGINT to its pid, as CI does, wants it to stop. */
 static bool is_unwanted(int number)
 {
 	struct sigaction inherited;
 	return number == SIGHUP && sigaction(number, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
 }
 
-/* Blocked signals come in through a descriptor, unless they are ignored (POSIX leaves that open). So none is; and SIGCHLD neither,
- * or nobody could learn how a child ended. */
+/* A blocked signal comes through the descriptor only if it is not ignored, so all of them get their default action.
+ * With SIGCHLD ignored, nobody could learn how a child ended. */
 static void block_signals(sigset_t *ret)
 {
 	sigemptyset(ret);
@@ -91,9 +93,9 @@ void loop_take_keyboard(struct loop *l)
 	l->has_keyboard = keyboard_is_ours();
 }
 
-/* Not PR_SET_PDEATHSIG where it can be helped: that signal comes with the end of the thread which started us, and threads of a test
- * runner come and go. But old kernels have no pidfd_open(2), and old containers forbid it. In a container there may be no parent to
- * be seen. A parent that ends while we look has a successor, and that one is not to be waited for. */
+/* pidfd_open(2) watches the parent process. PR_SET_PDEATHSIG is only for old kernels and containers without it: that
+ * signal comes when the thread that started us ends, and threads of a test runner come and go. In a container the parent
+ * may be invisible (0). A parent that ends during the call is replaced by another, so getppid() is asked again. */
 void loop_watch_parent(struct loop *l)
 {
 	pid_t parent = getppid();
@@ -139,7 +141,7 @@ unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 	poll(fds, ARRAY_SIZE(fds), (int)MIN(timeout_ms, (int64_t)INT32_MAX));
 	unsigned events = take_signals(l);
 	if (fds[3].revents) {
-		close(l->parent_fd); /* told once: a second stop would mean to hurry */
+		close(l->parent_fd); /* reported once: a second stop would mean to hurry */
 		l->parent_fd = -1;
 		events |= LOOP_STOP;
 	}
@@ -155,4 +157,36 @@ unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 		events |= is_enter ? LOOP_ENTER : 0;
 	}
 	return events;
+}
+
+/* ---- the deadline of a process that ends ----
+ *
+ * A thread rather than alarm(2), so that the log says why the process ended. It calls _exit(), because exit() might wait
+ * for the very thing that hangs. */
+
+/* The thread's argument. It is static, since the thread outlives the call that starts it. */
+static int64_t allowed_ms;
+
+static void *keep_deadline(void *arg _unused_)
+{
+	struct timespec left = {.tv_sec = allowed_ms / 1000, .tv_nsec = allowed_ms % 1000 * 1000000};
+
+	while (nanosleep(&left, &left)) {
+	}
+	log_warning("stop", "not over after %lld s: leaving all the same", (long long)(allowed_ms / 1000));
+	_exit(EXIT_FAILED);
+}
+
+/* If no thread can be made, the kernel's alarm ends the process without a word. */
+void deadline_start(int64_t drain_ms)
+{
+	pthread_t thread;
+
+	assert(!allowed_ms); /* the thread of an earlier call would read it */
+	allowed_ms = drain_ms + DEADLINE_CLOSING_MS;
+	if (pthread_create(&thread, NULL, keep_deadline, NULL) == 0) {
+		pthread_detach(thread);
+	} else {
+		alarm((unsigned)(allowed_ms / 1000) + 1);
+	}
 }

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/certs/kubeconfig.h"
+#include "cli/certs/certs.h"
 #include "cli/common/command.h"
 
 #include <errno.h>
@@ -81,10 +81,10 @@ static int read_file(const struct datadir *dir, const char *name, struct buf *ou
 	return r;
 }
 
-/* A private key is in it: for its owner alone. */
+/* The file contains a private key, so only its owner may read it. */
 static int write_private(const char *path, struct str text)
 {
-	unlink(path); /* of a process that died here */
+	unlink(path); /* left by a process that died here */
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		return -errno;
@@ -94,7 +94,7 @@ static int write_private(const char *path, struct str text)
 	return r;
 }
 
-/* Whole or not at all: under another name first. */
+/* Writes under another name and renames, so the file is either whole or absent. */
 static int replace_file(const char *path, struct str text)
 {
 	_cleanup_(mem_freep) char *temporary = mem_printf("%s.%ld.new", path, (long)getpid());
@@ -129,32 +129,37 @@ int ready_write_kubeconfig(const struct ready_flags *f, const struct datadir *di
 
 /* ---- for people ---- */
 
-/* The first line is what scripts wait for; the rest works when pasted. */
+/* The first line is what scripts wait for; the rest works when pasted. It is README's first tour: a test compares them. */
 static const char greeting[] =
 	"annals is ready: %s\n"
 	"\n"
-	"  export KUBECONFIG=%s/kubeconfig\n"
-	"  echo '{\"apiVersion\": \"apps/v1\", \"kind\": \"ControllerRevision\", \"metadata\": {\"name\": \"web-1\"}, "
-	"\"revision\": 1,"
-	" \"data\": {\"image\": \"nginx:1\"}}' | kubectl create -f -\n"
-	"  kubectl get controllerrevisions\n"
-	"  kubectl patch controllerrevision web-1 --type merge -p '{\"data\": {\"image\": \"nginx:2\"}}'   # refused: data "
-	"never changes\n"
+	"In another terminal, record what happens to ConfigMaps, change one, and see who did it:\n"
+	"\n"
+	"  export KUBECONFIG=%s\n"
+	"  echo '{\"apiVersion\": \"annals.dev/v1\", \"kind\": \"Recorder\", \"metadata\": {\"name\": \"settings\"},"
+	" \"spec\": {\"resources\": [{\"groups\": [\"\"], \"resources\": [\"configmaps\"]}]}}' | kubectl create -f -\n"
+	"  kubectl wait --for=condition=Recording --timeout=60s recorder/settings\n"
+	"  kubectl create configmap shop --from-literal=limit=100\n"
+	"  kubectl patch configmap shop -p '{\"data\": {\"limit\": \"1\"}}' --as=bob --as-group=system:masters\n"
+	"  kubectl annals log configmap/shop\n"
+	"\n"
+	"Without kubectl:\n"
 	"\n"
 	"  (cd %s && curl --cacert ca.crt --cert admin.crt --key admin.key "
-	"%s/apis/annals.dev/v1/namespaces/default/controllerrevisions)\n"
+	"%s/apis/annals.dev/v1/namespaces/default/histories)\n"
 	"\n";
 
-/* The directory as a shell takes it; mem_free. */
-static char *quoted_folder(const struct datadir *dir)
+/* A path as a shell takes it; mem_free. */
+static char *quoted(const char *path)
 {
-	if (datadir_is_plain(dir)) {
-		return mem_strdup(dir->path);
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+";
+	if (path[strspn(path, plain)] == '\0') {
+		return mem_strdup(path);
 	}
 	struct buf out;
 	buf_init(&out, SIZE_MAX / 2);
 	buf_addc(&out, '\'');
-	for (const char *c = dir->path; *c; c++) {
+	for (const char *c = path; *c; c++) {
 		buf_printf(&out, *c == '\'' ? "'\\%c'" : "%c", *c);
 	}
 	buf_addc(&out, '\'');
@@ -182,8 +187,8 @@ static void tell_what_is_kept(const struct ready_server *s)
 
 static void greet(const struct ready_server *s)
 {
-	_cleanup_(mem_freep) char *folder = quoted_folder(s->dir);
-	printf(greeting, s->url, folder, folder, s->url);
+	_cleanup_(mem_freep) char *folder = quoted(s->dir->path), *kubeconfig = quoted(s->kubeconfig);
+	printf(greeting, s->url, kubeconfig, folder, s->url);
 	tell_what_is_kept(s);
 }
 
@@ -215,7 +220,7 @@ static int make_line(const struct ready_server *s, struct buf *out, struct buf *
 	json_set(&a, line, STR("url"), json_string(&a, str_of(s->url)));
 	json_set(&a, line, STR("pid"), json_int(&a, getpid()));
 	json_set(&a, line, STR("directory"), json_string(&a, str_of(s->dir->path)));
-	json_set(&a, line, STR("kubeconfig"), json_string(&a, arena_printf(&a, "%s/kubeconfig", s->dir->path)));
+	json_set(&a, line, STR("kubeconfig"), json_string(&a, str_of(s->kubeconfig)));
 	json_set(&a, line, STR("store"), json_string(&a, str_of(s->store)));
 	json_set(&a, line, STR("version"), json_string(&a, STR(ANNALS_VERSION)));
 	json_add_text(&a, line, STR("token"), str_of(s->token ? s->token : ""));
@@ -227,7 +232,7 @@ static int make_line(const struct ready_server *s, struct buf *out, struct buf *
 	return r;
 }
 
-/* Whoever has closed the other end does not want to know. */
+/* Ignores EPIPE: the reader has closed its end, and does not want the line. */
 static int tell_fd(const struct ready_flags *f, struct str line, struct buf *err)
 {
 	int r = file_write((int)f->fd, line);

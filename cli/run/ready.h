@@ -1,4 +1,5 @@
-/* What `annals up` tells when it is ready: people how to go on, programs where the server is. */
+/* The output of `annals up` when it is ready: people learn how to go on, programs where the
+ * server is. */
 #ifndef CLI_RUN_READY_H
 #define CLI_RUN_READY_H
 
@@ -21,6 +22,7 @@ int ready_flags_check(const struct ready_flags *f, bool has_link, struct buf *er
 struct ready_server {
 	const struct datadir *dir; /* its certificates and its kubeconfig */
 	const char *url;
+	const char *kubeconfig; /* the one that the user asked for, or the directory's; absolute */
 	const char *token; /* of an administrator; NULL: there is none */
 	const char *store; /* "etcd" or "memory" */
 	bool is_ephemeral; /* the directory is removed in the end */
@@ -29,7 +31,7 @@ struct ready_server {
 
 /* The kubeconfig, for --kubeconfig-out as well. 0, or -errno with a sentence in err. */
 int ready_write_kubeconfig(const struct ready_flags *f, const struct datadir *dir, const char *url, struct buf *err);
-/* Once. 0, or -errno with a sentence in err. */
+/* Prints it; call it once. Returns 0, or -errno with a sentence in err. */
 int ready_tell(const struct ready_flags *f, const struct ready_server *s, struct buf *err);
 
 #endif

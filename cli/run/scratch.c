@@ -1,6 +1,6 @@
-/* A process that is killed cannot remove anything. So a second one, the remover, waits at a pipe
- * until the first is gone, and removes the directory then. When both are killed, as with a
- * container, the next start finds what they have left: an old directory that nobody has locked. */
+/* A process that is killed cannot remove anything. So a second process, the remover, waits at a pipe until the first is
+ * gone, and then removes the directory. If both are killed, as with a container, the next start finds the directory: it
+ * is old, and nobody has locked it. */
 #include "cli/run/scratch.h"
 
 #include <dirent.h>
@@ -43,9 +43,9 @@ static bool tree_is_removed(const char *path)
 	return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
-/* ---- what others have left ---- */
+/* ---- directories that others have left ---- */
 
-/* Locks are the kernel's: that of a process that is gone is nobody's. */
+/* The kernel gives a lock back when its process ends. */
 static bool is_left_over(int parent_fd, const char *name)
 {
 	struct stat st;
@@ -82,8 +82,8 @@ static void remove_left_overs(const char *parent)
 
 enum { GONE_FD = STDERR_FILENO + 1 };
 
-/* Whoever waits for the end of our output must not wait for the remover. closefrom(3) rather than close_range(2), which old
- * kernels and containers refuse. */
+/* A reader that waits for the end of annals' output must not wait for the remover. Old kernels and containers refuse
+ * close_range(2), so it is closefrom(3). */
 static void leave_files(int but_fd)
 {
 	dup2(but_fd, GONE_FD);
@@ -94,7 +94,8 @@ static void leave_files(int but_fd)
 	closefrom(GONE_FD + 1);
 }
 
-/* In a session of its own, so that neither Ctrl-C nor a signal to the group reaches it. Signals are blocked since before the fork. */
+/* The remover has a session of its own, so that neither Ctrl-C nor a signal to the group reaches it. Signals have been
+ * blocked since before the fork. */
 static _noreturn_ void remover_run(const char *path, int gone_fd)
 {
 	char byte;

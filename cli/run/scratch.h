@@ -1,4 +1,4 @@
-/* A directory that is gone when the process is, however that ends. */
+/* A directory that is removed when the process ends, even if it is killed. */
 #ifndef CLI_RUN_SCRATCH_H
 #define CLI_RUN_SCRATCH_H
 
@@ -6,8 +6,9 @@
 
 struct scratch;
 
-/* A new directory in $TMPDIR, or /tmp, for its owner alone; what earlier ones have left there is removed. To be called before
- * there are threads, with signals blocked: it starts a process. 0, or -errno with a sentence in err. */
+/* Creates a directory in $TMPDIR or /tmp that only its owner may use, and removes those that
+ * earlier runs have left. It starts a process: call it before there are threads, with signals
+ * blocked. Returns 0, or -errno with a sentence in err. */
 int scratch_new(struct scratch **ret, struct buf *err);
 /* Removes it with everything in it. */
 struct scratch *scratch_free(struct scratch *s);

@@ -1,13 +1,11 @@
-/* One command for both modes, behind kube-aggregator or --standalone, so both start and stop
- * alike. Flags that manifests of other servers bring, and that are missing here, are refused
- * with a reason: ignored, they would promise what is not done. */
+/* `annals serve`: one command for both modes, behind kube-aggregator and --standalone, so that both start and stop alike.
+ * It refuses flags of other aggregated servers that annals does not have, and says why: an ignored flag would promise
+ * something that nobody does. */
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
-#include "cli/run/deadline.h"
-#include "cli/run/delegation_flags.h"
 #include "cli/run/instance.h"
-#include "cli/run/port_owner.h"
-#include "cli/run/trust_flags.h"
+#include "cli/run/loop.h"
+#include "cli/run/server_flags.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +20,7 @@ struct serve_flags {
 	const char *kubeconfig;
 	struct delegation_flags delegation;
 	struct trust_flags trust;
-	struct common_flags common;
+	struct server_flags server;
 };
 
 static void flags_init(struct serve_flags *f)
@@ -30,8 +28,8 @@ static void flags_init(struct serve_flags *f)
 	*f = (struct serve_flags){.bind_address = "0.0.0.0", .secure_port = 6443};
 	etcd_flags_init(&f->etcd);
 	delegation_flags_init(&f->delegation);
-	common_flags_init(&f->common);
-	f->common.verbosity = 1;
+	server_flags_init(&f->server);
+	f->server.verbosity = 1;
 }
 
 static void flags_done(struct serve_flags *f)
@@ -39,12 +37,12 @@ static void flags_done(struct serve_flags *f)
 	etcd_flags_done(&f->etcd);
 	delegation_flags_done(&f->delegation);
 	trust_flags_done(&f->trust);
-	common_flags_done(&f->common);
+	server_flags_done(&f->server);
 }
 
 /* ---- flags ---- */
 
-/* What the aggregated mode needs, and what is not there yet: refused with a reason rather than as unknown. */
+/* Flags of other servers, by their beginning, and why annals refuses them. */
 static const struct {
 	const char *prefix, *why;
 } refused_flags[] = {
@@ -68,42 +66,36 @@ static int refuse_flags(int argc, char **argv, struct buf *err)
 	return 0;
 }
 
-static int refuse(struct buf *err, const char *why)
-{
-	buf_adds(err, why);
-	return -EINVAL;
-}
-
 static int check_flags(void *flags, struct buf *err)
 {
 	struct serve_flags *f = flags;
 
 	if (f->standalone && f->kubeconfig) {
-		return refuse(err, "--standalone needs no kube-apiserver: give one of --standalone and --kubeconfig");
+		return command_refuse(err, "--standalone needs no kube-apiserver: give one of --standalone and --kubeconfig");
 	}
 	if (!f->standalone && !f->kubeconfig && !client_config_is_in_pod()) {
-		return refuse(err, "give --kubeconfig, the kube-apiserver to serve behind, or --standalone");
+		return command_refuse(err, "give --kubeconfig, the kube-apiserver to serve behind, or --standalone");
 	}
-	if (!f->standalone && (f->common.authorization_mode || f->common.authorization_policy_file)) {
-		return refuse(err,
+	if (!f->standalone && (f->server.authorization_mode || f->server.authorization_policy_file)) {
+		return command_refuse(err,
 			"behind a kube-apiserver it is the cluster that authorizes: --authorization-mode and "
 			"--authorization-policy-file belong to --standalone");
 	}
 	if (f->etcd.servers.n == 0) {
-		return refuse(err, "give --etcd-servers, for example --etcd-servers=https://127.0.0.1:2379");
+		return command_refuse(err, "give --etcd-servers, for example --etcd-servers=https://127.0.0.1:2379");
 	}
 	if (!f->tls_cert_file || !f->tls_private_key_file) {
-		return refuse(err, "give --tls-cert-file and --tls-private-key-file: annals serves over TLS only");
+		return command_refuse(err, "give --tls-cert-file and --tls-private-key-file: annals serves over TLS only");
 	}
 	int r = etcd_flags_check(&f->etcd, err);
 	r = r ? r : delegation_flags_check(&f->delegation, f->standalone, err);
 	r = r ? r : trust_flags_check(&f->trust, f->standalone, err);
-	return r ? r : common_flags_check(&f->common, err);
+	return r ? r : server_flags_check(&f->server, err);
 }
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
-	struct option options[16 + ETCD_FLAGS_MAX + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+	struct option options[16 + ETCD_FLAGS_MAX + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + SERVER_FLAGS_MAX] = {
 		OPTIONS_GROUP("Mode"),
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
@@ -129,7 +121,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 	n += etcd_flags_rows(&f->etcd, options + n);
 	n += delegation_flags_rows(&f->delegation, options + n);
 	n += trust_flags_rows(&f->trust, options + n);
-	common_flags_rows(&f->common, options + n);
+	server_flags_rows(&f->server, options + n);
 
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
@@ -147,7 +139,7 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 {
 	const struct instance_options options = {
 		.loop = loop,
-		.flags = &f->common,
+		.flags = &f->server,
 		.etcd = etcd_flags_options(&f->etcd),
 		.prefix = f->etcd.prefix,
 		.bind_address = f->bind_address,
@@ -160,18 +152,11 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 		.delegation = delegation,
 		.always_allow_paths = (const char *const *)f->delegation.always_allow_paths,
 	};
-	int r = instance_new(ret, &options, err);
-	if (r == -EADDRINUSE) {
-		BUF_LITERAL(err, "; it is used by ");
-		if (!port_owner((uint16_t)f->secure_port, err)) {
-			BUF_LITERAL(err, "another process");
-		}
-	}
-	return r;
+	return instance_new(ret, &options, err);
 }
 
-/* Until the second signal at the latest: nothing that was acknowledged needs us any more. */
-static void wait_for_end(struct instance *i, struct loop *loop, const struct common_flags *f)
+/* Waits until requests are over, or for a second signal: everything that was acknowledged is stored by then. */
+static void wait_for_end(struct instance *i, struct loop *loop, const struct server_flags *f)
 {
 	while (!(loop_wait(loop, -1) & LOOP_STOP)) {
 	}
@@ -205,7 +190,7 @@ static int serve(const struct command *command, const struct serve_flags *f, con
 		log_warning("start", STR_FMT, STR_ARG(buf_str(&err)));
 	}
 	log_info("start", "listening on %s port %u", f->bind_address, instance_port(i));
-	wait_for_end(i, &loop, &f->common);
+	wait_for_end(i, &loop, &f->server);
 	if (!instance_close(i)) {
 		_exit(EXIT_OK);
 	}

@@ -1,23 +1,23 @@
-/* Everything, from etcd to controllers, in one process tree and without any flag. Main only
- * waits and decides; what takes long runs elsewhere. It must also be main that starts etcd: the
- * kernel ends a child (PR_SET_PDEATHSIG) with the thread that forked it. */
+/* `annals up`: everything from etcd to controllers, without any flag. The main thread only waits and decides, and other
+ * threads do all that takes long. The main thread also has to start etcd, because the kernel ends a child
+ * (PR_SET_PDEATHSIG) with the thread that forked it. */
 #include "base/clock.h"
 #include "base/ids.h"
 #include "cli/certs/certs.h"
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
+#include "cli/kubectl/page.h"
 #include "cli/run/control.h"
-#include "cli/run/deadline.h"
 #include "cli/run/etcd_child.h"
 #include "cli/run/instance.h"
-#include "cli/run/port_owner.h"
+#include "cli/run/loop.h"
 #include "cli/run/ready.h"
 #include "cli/run/scratch.h"
-#include "cli/run/store_flags.h"
-#include "cli/run/up_page.h"
+#include "cli/run/server_flags.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -25,11 +25,18 @@ enum {
 	 * soon. */
 	BACKOFF_FIRST_MS = 100,
 	BACKOFF_LAST_MS = 5000,
-	STEADY_MS = 10 * 1000,      /* an etcd that has run so long is no failing start */
-	PATIENCE_MS = 10 * 1000,    /* until we say what we are waiting for */
+	STEADY_MS = 10 * 1000,      /* an etcd that ends after that long has started well */
+	PATIENCE_MS = 10 * 1000,    /* before the user learns what annals waits for */
 	CHORES_MS = 60 * 60 * 1000, /* certificates and logs are looked at every hour */
 	ETCD_STOP_MS = 10 * 1000,
 	TOKEN_SIZE = 41, /* with the NUL: 190 bits */
+	UP_PAGE_FLAGS_MAX = 4,
+};
+
+/* --ui, --ui-port and --ui-write. */
+struct up_page_flags {
+	bool is_wanted, may_write;
+	int64_t port; /* 0: any */
 };
 
 struct up_flags {
@@ -38,13 +45,13 @@ struct up_flags {
 	bool is_port_given, is_ephemeral;
 	struct store_flags store;
 	struct ready_flags ready;
-	struct etcd_flags etcd_flags; /* with servers: an etcd that is there already, and none of our own */
+	struct etcd_flags etcd_flags; /* with servers: an etcd that runs already, and none of our own */
 	struct control_flags control;
 	struct up_page_flags page;
-	struct common_flags common;
+	struct server_flags server;
 };
 
-/* One run. Everything happens on the main thread, which also makes it the one etcd lives and dies with. */
+/* The state of one run. Only the main thread uses it. */
 struct up {
 	struct up_flags *flags;
 	struct loop loop;
@@ -58,33 +65,117 @@ struct up {
 	struct control *control;
 	struct up_page *page; /* NULL: no --ui */
 	bool is_announced;
-	int64_t waiting_since_ms; /* for everything to be up; monotonic, as all times here */
+	int64_t waiting_since_ms; /* until everything is up; monotonic, like all times here */
 	int64_t etcd_began_ms;
 	int64_t backoff_ms, restart_at_ms; /* 0: nothing to restart */
 	int64_t chores_at_ms;
 	struct buf err;
 };
 
-/* ---- flags ---- */
+/* ---- the page ----
+ *
+ * It is the page of `kubectl annals ui`, and asks this server as its administrator. It listens before the server is
+ * ready: a user whose port is taken shall learn that at once. */
 
-static int refuse(struct buf *err, const char *why)
+struct up_page {
+	const struct up_page_flags *flags;
+	char *kubeconfig;
+	int64_t port;
+	struct kubectl k;
+	struct page page;
+};
+
+static void up_page_flags_rows(struct up_page_flags *f, struct option *ret)
 {
-	buf_adds(err, why);
-	return -EINVAL;
+	const struct option rows[] = {
+		OPTIONS_GROUP("Page"),
+		FLAG("ui", OPTION_BOOL, &f->is_wanted, NULL,
+			"Serve a page that shows in a browser what changed, and print a link to it."),
+		{"ui-port", OPTION_INT, &f->port, "PORT", "The page's port on 127.0.0.1 and ::1; 0: any that is free.", 0,
+			65535},
+		FLAG("ui-write", OPTION_BOOL, &f->may_write, NULL, "Let the page undo and restore, each after a dry run."),
+	};
+	_Static_assert(ARRAY_SIZE(rows) <= UP_PAGE_FLAGS_MAX, "room for all rows");
+	memcpy(ret, rows, sizeof(rows));
 }
+
+static int up_page_flags_check(struct up_page_flags *f, struct buf *err)
+{
+	if (!f->is_wanted && (f->port || f->may_write)) {
+		return command_refuse(err, "--ui-port and --ui-write need --ui");
+	}
+	return 0;
+}
+
+static int up_page_begin(struct up_page *p, struct buf *err)
+{
+	kubectl_init(&p->k);
+	p->k.kubeconfig = p->kubeconfig;
+	p->k.port = p->port;
+	p->k.may_write = p->flags->may_write;
+	if (kubectl_open(&p->k) || page_open(&p->page, &p->k)) {
+		buf_add_str(err, buf_str(&p->k.err));
+		buf_adds(err, p->flags->port ? ". Give the page another one with --ui-port, or none for any that is free" : "");
+		return -EADDRNOTAVAIL;
+	}
+	p->port = ui_port(p->page.ui);
+	return 0;
+}
+
+static void up_page_end(struct up_page *p)
+{
+	page_close(&p->page);
+	kubectl_done(&p->k);
+}
+
+static struct up_page *up_page_free(struct up_page *p)
+{
+	if (p) {
+		up_page_end(p);
+		mem_free(p->kubeconfig);
+		mem_free(p);
+	}
+	return NULL;
+}
+
+static int up_page_new(struct up_page **ret, const struct datadir *dir, const struct up_page_flags *flags, struct buf *err)
+{
+	struct up_page *p = mem_new(struct up_page);
+	p->flags = flags;
+	p->kubeconfig = mem_printf("%s/kubeconfig", dir->path);
+	p->port = flags->port;
+	int r = up_page_begin(p, err);
+	if (r) {
+		up_page_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* The administrator has a new certificate: the page begins again at the same port, and users need a new link. */
+static int up_page_renew(struct up_page *p, struct buf *err)
+{
+	up_page_end(p);
+	return up_page_begin(p, err);
+}
+
+/* ---- flags ---- */
 
 static int check_flags(void *flags, struct buf *err)
 {
 	struct up_flags *f = flags;
 
 	if (f->etcd && f->etcd_flags.servers.n > 0) {
-		return refuse(err, "--etcd names an etcd to start, --etcd-servers one that runs already: give one of them");
+		return command_refuse(
+			err, "--etcd names an etcd to start, --etcd-servers one that runs already: give one of them");
 	}
 	if (f->etcd_flags.servers.n == 0 && strcmp(f->etcd_flags.prefix, ETCD_PREFIX) != 0) {
-		return refuse(err, "--etcd-prefix goes with --etcd-servers: nobody else uses an etcd of annals' own");
+		return command_refuse(err, "--etcd-prefix goes with --etcd-servers: nobody else uses an etcd of annals' own");
 	}
 	if (f->is_ephemeral && (f->data_dir || f->etcd_flags.servers.n > 0)) {
-		return refuse(err, "--ephemeral keeps nothing: it goes neither with --data-dir nor with --etcd-servers");
+		return command_refuse(
+			err, "--ephemeral keeps nothing: it goes neither with --data-dir nor with --etcd-servers");
 	}
 	bool names_etcd = f->etcd || f->etcd_flags.servers.n > 0;
 	int r = store_flags_check(&f->store, names_etcd, err);
@@ -92,15 +183,15 @@ static int check_flags(void *flags, struct buf *err)
 	r = r ? r : control_flags_check(&f->control, err);
 	r = r ? r : up_page_flags_check(&f->page, err);
 	r = r ? r : etcd_flags_check(&f->etcd_flags, err);
-	r = r ? r : common_flags_check(&f->common, err);
-	f->control.settings.allows_max_unavailable = f->common.max_unavailable;
+	r = r ? r : server_flags_check(&f->server, err);
+	f->control.settings.allows_max_unavailable = f->server.max_unavailable;
 	if (f->is_ephemeral && !f->is_port_given) {
 		f->port = 0;
 	}
 	return r;
 }
 
-/* Of a number its value does not say whether it is the default's. */
+/* Is the flag on the command line? The value of a number does not say that. */
 static bool is_given(const char *flag, int argc, char **argv)
 {
 	size_t n = strlen(flag);
@@ -114,7 +205,7 @@ static bool is_given(const char *flag, int argc, char **argv)
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
 {
 	struct option options[10 + STORE_FLAGS_MAX + READY_FLAGS_MAX + CONTROL_FLAGS_MAX + UP_PAGE_FLAGS_MAX + ETCD_FLAGS_MAX +
-		COMMON_FLAGS_MAX] = {
+		SERVER_FLAGS_MAX] = {
 		OPTIONS_GROUP("General"),
 		FLAG("data-dir", OPTION_STRING, &f->data_dir, "DIR",
 			"The directory of certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by "
@@ -132,20 +223,20 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 	control_flags_rows(&f->control, options + options_count(options));
 	up_page_flags_rows(&f->page, options + options_count(options));
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
-	common_flags_rows(&f->common, options + options_count(options));
+	server_flags_rows(&f->server, options + options_count(options));
 	f->is_port_given = is_given("--port", argc, argv);
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- starting ---- */
 
-/* A token is quicker to use than a certificate, and easier to hand on. */
+/* --ephemeral makes a token: it is easier to use and to hand on than a certificate. */
 static int make_token(struct up *u)
 {
 	random_suffix(u->token, TOKEN_SIZE - 1);
 	_cleanup_(mem_freep) char *line = mem_printf("%s,annals-admin,annals-admin,\"system:masters\"\n", u->token);
 	u->token_file = datadir_file(&u->dir, "tokens.csv");
-	u->flags->common.token_auth_file = u->token_file;
+	u->flags->server.token_auth_file = u->token_file;
 	return datadir_write(&u->dir, "tokens.csv", str_of(line), 0600, &u->err);
 }
 
@@ -173,7 +264,7 @@ static int open_folder(struct up *u)
 	u->ca_file = datadir_file(&u->dir, "ca.crt");
 	u->cert_file = datadir_file(&u->dir, "server.crt");
 	u->key_file = datadir_file(&u->dir, "server.key");
-	if (u->scratch && !u->flags->common.token_auth_file) {
+	if (u->scratch && !u->flags->server.token_auth_file) {
 		r = make_token(u);
 	}
 	return r ? r : certs_ensure(&u->dir, clock_wall_s(), NULL, &u->err);
@@ -186,14 +277,14 @@ static int start_etcd(struct up *u)
 	return etcd_child_start(u->etcd, &u->err);
 }
 
-/* etcd first: it takes longest, and it must be forked off before there are threads to think of. */
+/* etcd starts first: it takes longest, and the fork has to come before there are threads. */
 static int open_etcd(struct up *u)
 {
 	int r = etcd_child_new(&u->etcd, &u->dir, u->flags->etcd, &u->err);
 	return r ? r : start_etcd(u);
 }
 
-/* Objects are where the etcd is: whoever has some in the directory may have meant those. */
+/* Objects of an earlier run may be in the directory, and the user may have meant those. */
 static void warn_of_other_data(struct up *u)
 {
 	if (faccessat(u->dir.fd, "etcd", F_OK, 0) == 0) {
@@ -202,22 +293,13 @@ static void warn_of_other_data(struct up *u)
 	}
 }
 
-static void add_port_owner(struct up *u)
-{
-	BUF_LITERAL(&u->err, "; it is used by ");
-	if (!port_owner((uint16_t)u->flags->port, &u->err)) {
-		BUF_LITERAL(&u->err, "another process");
-	}
-	BUF_LITERAL(&u->err, ". Give another one with --port, or --port 0 for any");
-}
-
 static int open_server(struct up *u)
 {
 	const char *endpoint = u->etcd ? etcd_child_endpoint(u->etcd) : NULL;
 	const struct storage_etcd_options own = {.endpoints = &endpoint, .n_endpoints = 1};
 	const struct instance_options options = {
 		.loop = &u->loop,
-		.flags = &u->flags->common,
+		.flags = &u->flags->server,
 		.memory_limit = store_flags_memory_limit(&u->flags->store),
 		.etcd = u->etcd ? own : etcd_flags_options(&u->flags->etcd_flags),
 		.prefix = u->flags->etcd_flags.prefix,
@@ -231,7 +313,7 @@ static int open_server(struct up *u)
 	};
 	int r = instance_new(&u->instance, &options, &u->err);
 	if (r == -EADDRINUSE) {
-		add_port_owner(u);
+		BUF_LITERAL(&u->err, ". Give another one with --port, or --port 0 for any");
 	}
 	if (r) {
 		return r;
@@ -240,7 +322,7 @@ static int open_server(struct up *u)
 	return ready_write_kubeconfig(&u->flags->ready, &u->dir, u->url, &u->err);
 }
 
-static int start(struct up *u)
+static int up_start(struct up *u)
 {
 	int r = open_folder(u);
 	if (!r && (u->flags->etcd_flags.servers.n > 0 || u->flags->store.is_memory)) {
@@ -253,21 +335,24 @@ static int start(struct up *u)
 	return r || !u->flags->page.is_wanted ? r : up_page_new(&u->page, &u->dir, &u->flags->page, &u->err);
 }
 
-/* ---- what the user is told ---- */
+/* ---- messages to the user ---- */
 
 static void show_link(struct up *u)
 {
 	printf("\nWhat changes is shown by this page%s, to whoever opens this link first:\n",
 		u->flags->page.may_write ? ", which may also undo and restore" : "");
-	up_page_print_link(u->page);
+	page_print_link(&u->page->page, false);
 }
 
-static int announce(struct up *u)
+static int up_announce(struct up *u)
 {
+	const char *asked = u->flags->ready.kubeconfig_out;
+	_cleanup_(mem_freep) char *kubeconfig = asked ? realpath(asked, NULL) : mem_printf("%s/kubeconfig", u->dir.path);
 	const struct ready_server server = {
 		.dir = &u->dir,
+		.kubeconfig = kubeconfig ? kubeconfig : asked,
 		.url = u->url,
-		.token = u->scratch && u->flags->common.token_auth_file == u->token_file ? u->token : NULL,
+		.token = u->scratch && u->flags->server.token_auth_file == u->token_file ? u->token : NULL,
 		.store = u->flags->store.name,
 		.is_ephemeral = u->scratch != NULL,
 		.has_etcd = u->etcd != NULL,
@@ -280,7 +365,7 @@ static int announce(struct up *u)
 	return r;
 }
 
-static void complain(struct up *u)
+static void up_complain(struct up *u)
 {
 	fputs("annals up: ", stderr);
 	command_print(stderr, buf_str(&u->err));
@@ -288,11 +373,11 @@ static void complain(struct up *u)
 	buf_clear(&u->err);
 }
 
-/* The server is of use without them: an error is told and nothing more. */
+/* An error is reported, and annals goes on: the server is of use without controllers. */
 static void start_controllers(struct up *u)
 {
 	if (control_start(u->control, u->url, &u->err)) {
-		complain(u);
+		up_complain(u);
 	}
 }
 
@@ -305,13 +390,14 @@ static void plan_restart(struct up *u)
 	u->restart_at_ms = clock_mono_ms() + u->backoff_ms;
 }
 
-/* An etcd that never came up needs its user; one that did is started again, and the server answers 503 until it is back. */
+/* An etcd that never came up needs the user's help. One that did is started again, and the server answers 503 until
+ * it is back. */
 static int etcd_ended(struct up *u)
 {
 	if (!u->is_announced) {
 		return -ECHILD;
 	}
-	complain(u);
+	up_complain(u);
 	plan_restart(u);
 	fprintf(stderr, "annals up: starting etcd again in %lld ms; requests are answered 503 until then\n",
 		(long long)u->backoff_ms);
@@ -321,7 +407,7 @@ static int etcd_ended(struct up *u)
 static void restart_if_due(struct up *u)
 {
 	if (u->restart_at_ms && clock_mono_ms() >= u->restart_at_ms && start_etcd(u)) {
-		complain(u);
+		up_complain(u);
 		plan_restart(u);
 	}
 }
@@ -329,7 +415,7 @@ static void restart_if_due(struct up *u)
 static void renew_page(struct up *u)
 {
 	if (u->page && up_page_renew(u->page, &u->err)) {
-		complain(u);
+		up_complain(u);
 		u->page = up_page_free(u->page);
 	} else if (u->page) {
 		show_link(u);
@@ -349,7 +435,7 @@ static void do_chores(struct up *u)
 	}
 	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) ||
 		(n_made > 0 && ready_write_kubeconfig(&u->flags->ready, &u->dir, u->url, &u->err))) {
-		complain(u);
+		up_complain(u);
 	} else if (n_made > 0 && u->is_announced) {
 		start_controllers(u);
 		renew_page(u);
@@ -380,7 +466,7 @@ static int64_t next_wake_ms(const struct up *u)
 	return MAX(at - clock_mono_ms(), (int64_t)0);
 }
 
-/* Until a signal says stop: 0; or until there is no going on. */
+/* Returns 0 after a signal to stop, or an error after which annals cannot go on. */
 static int watch_over(struct up *u)
 {
 	for (;;) {
@@ -395,7 +481,7 @@ static int watch_over(struct up *u)
 			}
 		}
 		if ((events & LOOP_NEWS) && instance_is_ready(u->instance) && !u->is_announced) {
-			int r = announce(u);
+			int r = up_announce(u);
 			if (r) {
 				return r;
 			}
@@ -416,7 +502,7 @@ static int watch_over(struct up *u)
 /* ---- stopping ---- */
 
 /* Returns false when a second signal asks to hurry. */
-static bool drain(struct up *u)
+static bool up_drain(struct up *u)
 {
 	instance_drain(u->instance);
 	while (!instance_is_drained(u->instance)) {
@@ -444,15 +530,15 @@ static void stop_etcd(struct up *u)
 	}
 }
 
-/* Controllers first, who would only be refused; etcd last: what is under way must find it. */
-static void stop(struct up *u, int status)
+/* Controllers stop first, since the server would only refuse them. etcd stops last, since requests under way need it. */
+static void up_stop(struct up *u, int status)
 {
-	deadline_start(u->flags->common.shutdown_delay_ms + u->flags->common.request_timeout_ms);
+	deadline_start(u->flags->server.shutdown_delay_ms + u->flags->server.request_timeout_ms);
 	u->page = up_page_free(u->page);
 	if (u->control) {
 		control_stop(u->control);
 	}
-	bool is_over = !u->instance || (drain(u) && instance_close(u->instance));
+	bool is_over = !u->instance || (up_drain(u) && instance_close(u->instance));
 	if (u->etcd) {
 		stop_etcd(u);
 	}
@@ -488,31 +574,31 @@ static int up(struct up_flags *flags)
 	u.chores_at_ms = u.waiting_since_ms + CHORES_MS;
 	int r = loop_init(&u.loop, &u.err);
 	if (!r) {
-		r = start(&u);
+		r = up_start(&u);
 	}
 	if (!r) {
 		r = watch_over(&u);
 	}
 	if (r) {
-		complain(&u);
+		up_complain(&u);
 	}
 	int status = r ? EXIT_FAILED : EXIT_OK;
-	stop(&u, status);
+	up_stop(&u, status);
 	return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int command_run(const struct command *command, int argc, char **argv)
 {
 	struct up_flags flags = {.port = 6443};
 	store_flags_init(&flags.store);
 	ready_flags_init(&flags.ready);
 	etcd_flags_init(&flags.etcd_flags);
-	common_flags_init(&flags.common);
+	server_flags_init(&flags.server);
 	int r = parse_flags(command, &flags, argc, argv);
 	r = r >= 0 ? r : up(&flags);
 	option_strings_done(&flags.control.choice);
 	etcd_flags_done(&flags.etcd_flags);
-	common_flags_done(&flags.common);
+	server_flags_done(&flags.server);
 	return r;
 }
 
@@ -526,7 +612,7 @@ const struct command command_up = {
 		       "starts no etcd, and keeps the data in that one.",
 	.examples = "  # everything, with the data in ~/.local/share/annals\n"
 		    "  annals up\n"
-		    "  # for a test: any free port, its own directory, pods that come up on two played nodes\n"
+		    "  # for a test: any free port, its own directory, pods that come up on two simulated nodes\n"
 		    "  annals up --ephemeral --fake-nodes 2\n"
 		    "  # for a program: no etcd, nothing is kept, one line of JSON says where it is\n"
 		    "  annals up --ephemeral --store=memory -o json\n"
@@ -538,5 +624,5 @@ const struct command command_up = {
 		 "DIR/etcd\tetcd's data\n"
 		 "DIR/etcd.log\twhat etcd logs\n",
 	.exit_status = "0\tstopped by SIGTERM or SIGINT\n1\tit cannot serve\n2\tthe command line was wrong\n",
-	.run = run,
+	.run = command_run,
 };

@@ -1,4 +1,4 @@
-/* The page's files, which are in the program itself (tools/embed-page.py). They hold nothing of anybody. */
+/* The page's files, which are in the program itself (tools/embed-page.py). They have no data of any user. */
 #ifndef CLI_UI_FILES_H
 #define CLI_UI_FILES_H
 
@@ -12,10 +12,5 @@ struct page_file {
 
 extern const struct page_file page_files[];
 extern const size_t n_page_files;
-
-/* By the path below /annals/ui/; the empty one is index.html. NULL: there is none. */
-const struct page_file *page_file_find(struct str path);
-/* Whether an element of a list between commas is this one: If-None-Match, Accept-Encoding. */
-bool header_has(struct str list, const char *element);
 
 #endif

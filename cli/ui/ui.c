@@ -1,19 +1,27 @@
-/* Who may come in is decided when the head of a request is there, in this order: where it is
- * addressed to and where it comes from, which path, which method, which session. Whoever fails
- * gets no further. Every answer has the same headers of safety, also one to what is no HTTP, since
- * the HTTP front end adds them.
+/* The server of the page. A connection is accepted if the client's socket belongs to our user. A request is accepted by
+ * its head, in this order: host and origin, path, method, session. The HTTP front end adds the same security headers to
+ * every answer, even to one that answers no HTTP.
  *
- * Two servers of one address each, rather than one of all addresses: nobody beyond this machine
- * can connect. */
-#include "cli/ui/ui_private.h"
-
+ * There are two servers with one address each, rather than one with all addresses: so nobody beyond this machine can
+ * connect. */
+#include "cli/ui/ui.h"
 #include "api/model/status.h"
-#include "cli/ui/allowed.h"
-#include "cli/ui/door.h"
+#include "base/clock.h"
+#include "cli/ui/access.h"
 #include "cli/ui/files.h"
 #include "cli/ui/peer.h"
+#include "cli/ui/ui_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum {
 	BODY_MAX = 64 << 10,
@@ -29,7 +37,7 @@ static const char *const addresses[ADDRESSES] = {"127.0.0.1", "::1"};
 
 /* ---- answers ---- */
 
-/* The page loads nothing from elsewhere, runs nothing but its files, and stands in nobody's frame. */
+/* The page loads nothing from elsewhere, runs only its own files, and no other page may frame it. */
 static const char *const headers[][2] = {
 	{"Content-Security-Policy",
 		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -96,7 +104,32 @@ void ui_reply_status(struct http_exchange *x, unsigned code, const char *format,
 	http_reply(x, code, arena_dup(http_arena(x), buf_str(&text)));
 }
 
-/* ---- what there is ---- */
+/* ---- files, sessions, requests to the API server ---- */
+
+/* The path below /annals/ui/ is only compared with names, and never becomes a path of the file system. */
+static const struct page_file *page_file_find(struct str path)
+{
+	struct str name = path.n ? path : STR("index.html");
+	for (size_t i = 0; i < n_page_files; i++) {
+		if (str_is(name, page_files[i].name)) {
+			return &page_files[i];
+		}
+	}
+	return NULL;
+}
+
+/* Is it an element of a list between commas (If-None-Match, Accept-Encoding)? */
+static bool header_has(struct str list, const char *element)
+{
+	struct str each;
+	while (list.n > 0) {
+		str_cut(list, ',', &each, &list);
+		if (str_is(str_trim(each), element)) {
+			return true;
+		}
+	}
+	return false;
+}
 
 static void reply_elsewhere(struct http_exchange *x)
 {
@@ -127,10 +160,6 @@ static void reply_file(struct http_exchange *x, const struct page_file *f)
 static void reply_session(struct ui *u, struct http_exchange *x)
 {
 	char session[KEY_SIZE];
-	if (!peer_may_come(http_peer(x)->address, u->port)) {
-		ui_reply_status(x, 403, "this browser belongs to another user of this machine");
-		return;
-	}
 	switch (sessions_open(&u->sessions, http_header(x, "X-Annals-Token"), session)) {
 	case SESSION_OPENED:
 		http_add_header(x, "Cache-Control", STR("no-store"));
@@ -223,7 +252,7 @@ static void on_headers(void *ctx, struct http_exchange *x)
 	const struct http_header *all;
 	size_t n = http_headers(x, &all);
 	const char *why;
-	unsigned code = door_check(all, n, u->port, &why);
+	unsigned code = origin_check(all, n, u->port, &why);
 	if (code) {
 		ui_reply_status(x, code, "%s", why);
 		return;
@@ -235,6 +264,7 @@ static void on_headers(void *ctx, struct http_exchange *x)
 		http_add_header(x, "Allow", str_of(w.method));
 		ui_reply_status(x, 405, "this path takes %s alone", w.method);
 	} else if (needs_session(&w) && !sessions_has(&u->sessions, http_header(x, "X-Annals-Session"))) {
+		http_add_header(x, "X-Annals-Session", STR("unknown")); /* else a 401 is the API server's */
 		ui_reply_status(x, 401, "there is no such session: open a link that annals has printed");
 	} else if (needs_session(&w)) {
 		http_vouch(x);
@@ -285,6 +315,39 @@ static void on_done(void *ctx _unused_, struct http_exchange *x)
 
 /* ---- the server ---- */
 
+enum { NOTICE_PAUSE_MS = 60 * 1000 };
+
+/* At most one notice a minute, however often a client tries. */
+static void notice_stranger(struct ui *u, enum peer_owner peer, uid_t uid)
+{
+	int64_t now = clock_mono_ms(), last = atomic_load(&u->noticed_ms);
+	char text[128];
+	if ((last && now - last < NOTICE_PAUSE_MS) || !atomic_compare_exchange_strong(&u->noticed_ms, &last, now) ||
+		!u->options.on_notice) {
+		return;
+	}
+	if (peer == PEER_STRANGER) {
+		snprintf(
+			text, sizeof(text), "refused a connection to the page from another user of this machine (uid %u)", uid);
+	} else {
+		snprintf(text, sizeof(text),
+			"refused a connection to the page: the kernel does not say which user it belongs to");
+	}
+	u->options.on_notice(u->options.ctx, text);
+}
+
+/* Called before anything is read, so that strangers take no connections from our user. */
+static bool admits(void *ctx, const struct sockaddr *address)
+{
+	struct ui *u = ctx;
+	uid_t uid = 0;
+	enum peer_owner peer = peer_judge(address, u->port, &uid);
+	if (peer != PEER_OURS) {
+		notice_stranger(u, peer, uid);
+	}
+	return peer == PEER_OURS;
+}
+
 static int listen_at(struct ui *u, size_t i, uint16_t port, struct buf *err)
 {
 	const struct http_options options = {
@@ -293,6 +356,7 @@ static int listen_at(struct ui *u, size_t i, uint16_t port, struct buf *err)
 		.threads = 1,
 		.max_connections = CONNECTIONS_MAX,
 		.max_body = BODY_MAX,
+		.admits = admits,
 		.answer_headers = headers,
 		.handler = {.ctx = u, .on_headers = on_headers, .on_request = on_request, .on_done = on_done},
 	};
@@ -311,9 +375,11 @@ static bool is_missing(int r)
 	return r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT || r == -EINVAL;
 }
 
-/* One port of both addresses: whoever asks localhost may come by either, and must not meet another program. */
+/* Both addresses get the same port. A browser may use either for localhost, and must not reach
+ * another program. */
 static int listen_at_all(struct ui *u, uint16_t port, struct buf *err)
 {
+	u->port = port; /* the first client may be there before listen_at() returns */
 	int r = listen_at(u, 0, port, err);
 	if (r) {
 		return r;
@@ -361,7 +427,7 @@ struct ui *ui_free(struct ui *u)
 		for (size_t i = 0; i < ADDRESSES; i++) {
 			close_at(u, i);
 		}
-		if (!u->http[0] && !u->http[1]) { /* else it stays: the process is about to end */
+		if (!u->http[0] && !u->http[1]) { /* else all stays as it is: the process is about to end */
 			calls_free(u->calls);
 			sessions_done(&u->sessions);
 			mem_free(u);
@@ -381,4 +447,75 @@ void ui_add_link(struct ui *u, struct buf *out)
 	sessions_invite(&u->sessions, token);
 	buf_printf(out, "http://127.0.0.1:%u" ROOT "/#token=%s", u->port, token);
 	explicit_bzero(token, sizeof(token));
+}
+
+/* ---- the browser ----
+ *
+ * The program that opens the link gets it as one argument, and no shell reads it. */
+
+extern char **environ;
+
+#ifdef __APPLE__
+static const char opener[] = "open";
+
+static bool has_display(void)
+{
+	return true;
+}
+#else
+static const char opener[] = "xdg-open";
+
+static bool has_display(void)
+{
+	const char *x11 = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+	return (x11 && *x11) || (wayland && *wayland);
+}
+#endif
+
+static void *wait_for(void *ctx)
+{
+	waitpid((pid_t)(intptr_t)ctx, NULL, 0);
+	return NULL;
+}
+
+/* A child without a wait for it would stay as a zombie. */
+static void wait_aside(pid_t pid)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, wait_for, (void *)(intptr_t)pid) == 0) {
+		pthread_detach(thread);
+	}
+}
+
+/* The browser gets no signals of our terminal, prints nothing there, and has the default signal handlers. */
+static int spawn(pid_t *ret, char *const *argv)
+{
+	posix_spawnattr_t attributes;
+	posix_spawn_file_actions_t files;
+	sigset_t none, all;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawn_file_actions_init(&files);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+	}
+	int r = posix_spawnp(ret, opener, &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return -r;
+}
+
+bool browser_open(const char *url)
+{
+	char *argv[] = {(char *)(uintptr_t)opener, (char *)(uintptr_t)url, NULL};
+	pid_t pid;
+	if (!has_display() || spawn(&pid, argv)) {
+		return false;
+	}
+	wait_aside(pid);
+	return true;
 }

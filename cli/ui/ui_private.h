@@ -1,8 +1,8 @@
-/* What the files of cli/ui share. */
+/* Types and functions that the files of cli/ui share. */
 #ifndef CLI_UI_UI_PRIVATE_H
 #define CLI_UI_UI_PRIVATE_H
 
-#include "cli/ui/sessions.h"
+#include "cli/ui/access.h"
 #include "cli/ui/ui.h"
 #include "server/http/http.h"
 
@@ -15,29 +15,30 @@ struct ui {
 	struct sessions sessions;
 	struct calls *calls;
 	_Atomic unsigned n_proxied;
+	_Atomic int64_t noticed_ms; /* when on_notice was called last; 0: never */
 };
 
-/* An exchange that waits for something: its context. */
+/* The context of an exchange that waits for something. */
 struct visit {
-	void (*go_on)(struct visit *v, struct http_exchange *x); /* it was woken: answers, or waits on */
-	void (*leave)(struct visit *v);                          /* the exchange is over */
+	void (*go_on)(struct visit *v, struct http_exchange *x); /* called when it was woken: answers, or waits on */
+	void (*leave)(struct visit *v);                          /* called when the exchange is over */
 };
 
 void ui_reply_status(struct http_exchange *x, unsigned code, const char *format, ...) _printf_(3, 4);
 
 /* ---- proxy.c ---- */
 
-/* Passes a GET on; the path is allowed. */
+/* Passes a GET on. The caller has checked the target. */
 void proxy_begin(struct ui *u, struct http_exchange *x, struct str target, struct str accept);
 
-/* ---- calls.c ---- */
+/* ---- calls (proxy.c) ---- */
 
 struct calls *calls_new(void *ctx);
-/* Waits for those that run; nobody waits in an exchange any more. */
+/* Waits for the calls that run. No exchange waits for a call any more. */
 struct calls *calls_free(struct calls *c);
 void calls_begin(struct calls *c, struct http_exchange *x, const struct ui_route *route, struct str query);
 
-/* A Status, as JSON. */
+/* Appends a Status, as JSON. */
 void status_text(struct buf *out, unsigned code, struct str message);
 
 #endif

@@ -1,4 +1,4 @@
-/* One look at one Dependent: what becomes of it, and doing that. */
+/* One look at one Dependent: decides what happens to it, and does that. */
 #ifndef CONTROLLERS_DEPENDENTS_DEPENDENT_LOOK_H
 #define CONTROLLERS_DEPENDENTS_DEPENDENT_LOOK_H
 
@@ -10,11 +10,9 @@
 #include "controllers/kit/counters.h"
 
 struct dependents_state {
-	const struct controller_env *env;
+	struct controller_run run; /* keys: NAMESPACE/NAME */
 	const struct implementer *implementer;
-	struct workqueue *queue; /* NAMESPACE/NAME */
 	struct dependents_watch watch;
-	struct informer *implementations;
 	struct dependents index;
 	struct implemented implemented;
 	struct counters counters;
@@ -22,7 +20,7 @@ struct dependents_state {
 
 enum dependents_counted { PROVIDER_GETS, SPARED_GETS, IMPLEMENTED, WITHDRAWN };
 
-/* True: nothing is left to be done until something changes. */
+/* Returns true when nothing is left to do until something changes. */
 bool dependent_look(struct dependents_state *s, struct str namespace, struct str name);
 
 #endif

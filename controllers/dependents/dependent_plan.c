@@ -1,5 +1,5 @@
-/* What hinders a Dependent, and what its status says of it; pure. All hindrances of the worst
- * sort are named at once, so that nobody mends one to learn of the next. */
+/* What hinders a Dependent, and what its status says; pure. The message names all hindrances of
+ * the worst kind at once, so that users do not fix one only to learn of the next. */
 #include "controllers/dependents/dependent_plan.h"
 
 #include "api/model/members.h"
@@ -25,7 +25,7 @@ enum use provider_use(const struct item *object, bool is_used)
 	return gc_meta_has_finalizer(item_meta(object), FINALIZER_PROTECTION.p) ? USE_ALLOWED : USE_UNPROTECTED;
 }
 
-/* The higher row is said. */
+/* The status reports the first row that applies. */
 static const struct {
 	enum use use;
 	enum dependent_phase phase;
@@ -149,7 +149,7 @@ static struct json *condition_json(struct arena *a, const struct item *dependent
 	return j;
 }
 
-/* Ours first, then those of others. */
+/* The controller's conditions come first, then those of others. */
 static struct json *conditions_json(struct arena *a, const struct item *dependent, const struct verdict *v, int64_t now_s)
 {
 	const struct json *old = json_gets(status_of(dependent), "conditions");
@@ -176,7 +176,7 @@ static struct json *implementation_json(struct arena *a, const struct item *depe
 	return j;
 }
 
-/* An equal status is not written again: each write is an event for all who watch Dependents. */
+/* An equal status is not written: each write is an event for everyone who watches Dependents. */
 static bool is_same(const struct json *old, const struct json *status)
 {
 	for (uint32_t i = 0; i < status->n; i++) {

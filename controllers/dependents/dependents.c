@@ -1,11 +1,13 @@
-/* An index beside the informer's store, since the question is asked the other way round: who
- * refers to this? One lock guards both maps, which must agree. It is taken alone; work queues
- * are called under it in dependents_each(). */
+/* An index beside the informer's store, because callers ask the reverse question: which
+ * Dependents refer to this object? One lock guards both maps, which must agree. No other lock is
+ * held when it is taken; dependents_each() calls work queues under it. */
 #include "controllers/dependents/dependents.h"
-
+#include "api/model/members.h"
 #include "client/store.h"
+#include "controllers/dependents/dependents_watch.h"
+#include "controllers/dependents/provider_references.h"
 
-/* As many as an informer keeps, which are there already. */
+/* As many as an informer keeps. */
 enum { DEPENDENTS_MAX = 10 * 1000 * 1000 };
 
 void dependents_init(struct dependents *d)
@@ -90,7 +92,7 @@ void dependents_put(struct dependents *d, struct item *dependent)
 	struct str key = store_key(&text, dependent->namespace, dependent->name);
 
 	pthread_mutex_lock(&d->lock);
-	/* The old one's references first: an update may name others. */
+	/* Removes the old references first: an update may name other objects. */
 	remove_key(d, key);
 	if (map_set(&d->by_name, key, dependent, NULL)) {
 		item_ref(dependent);
@@ -126,4 +128,141 @@ void dependents_each(
 		each(ctx, e->value);
 	}
 	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- the watches ---- */
+
+/* One informer for Dependents and one for each kind that they name. For kinds whose data never
+ * changes, metadata is enough: the data is read from the server once. */
+static void on_provided_add(void *ctx, struct item *item, bool is_initial _unused_)
+{
+	const struct watched_kind *k = ctx;
+	k->watch->watcher.on_provided(k->watch->watcher.run, k->kind, item, false);
+}
+
+static void on_provided_update(void *ctx, struct item *old, struct item *item)
+{
+	const struct watched_kind *k = ctx;
+	k->watch->watcher.on_provided(k->watch->watcher.run, k->kind, item, !str_eq(old->uid, item->uid));
+}
+
+static void on_provided_delete(void *ctx, struct item *item, bool is_guess _unused_)
+{
+	const struct watched_kind *k = ctx;
+	k->watch->watcher.on_provided(k->watch->watcher.run, k->kind, item, true);
+}
+
+void dependents_watch_start(struct dependents_watch *w, const struct dependents_watcher *watcher)
+{
+	w->watcher = *watcher;
+	for (size_t i = 0; i < PROVIDER_KINDS_MAX && provider_kinds[i].kind; i++) {
+		struct watched_kind *k = &w->kinds[i];
+		k->watch = w;
+		k->kind = &provider_kinds[i];
+		k->informer = controller_watch(watcher->run,
+			(struct informer_options){
+				.resource = k->kind->resource,
+				.metadata_only = watcher->is_metadata_enough || k->kind->is_constant,
+				.left_out = item_managers,
+				.handlers = {.on_add = on_provided_add,
+					.on_update = on_provided_update,
+					.on_delete = on_provided_delete},
+				.ctx = k,
+			});
+	}
+	w->dependents = controller_watch(watcher->run,
+		(struct informer_options){
+			.resource = dependents_resource,
+			.left_out = item_managers,
+			.handlers = watcher->dependents,
+		});
+}
+
+bool dependents_watch_has_synced(const struct dependents_watch *w)
+{
+	bool has = informer_has_synced(w->dependents);
+	for (size_t i = 0; has && i < PROVIDER_KINDS_MAX && w->kinds[i].informer; i++) {
+		has = informer_has_synced(w->kinds[i].informer);
+	}
+	return has;
+}
+
+struct item *dependents_watch_get(
+	const struct dependents_watch *w, const struct provider_kind *kind, struct str namespace, struct str name)
+{
+	return informer_get(w->kinds[kind - provider_kinds].informer, namespace, name);
+}
+
+/* ---- references ---- */
+
+/* One row for each kind that a Dependent may name. Both controllers, their informers and the
+ * index read this table, so they cannot disagree on what a reference means. */
+#define ANNALS_V1(plural)                          \
+	{                                          \
+		{"annals.dev", 10}, {"v1", 2},     \
+		{                                  \
+			plural, sizeof(plural) - 1 \
+		}                                  \
+	}
+
+const struct provider_kind provider_kinds[] = {
+	{"Provider", ANNALS_V1("providers"), "spec.providers.", (const char *const[]){"spec", "data", NULL}, false},
+	{"ControllerRevision", ANNALS_V1("controllerrevisions"), "spec.controllerRevisions.",
+		(const char *const[]){"data", NULL}, true},
+	{0},
+};
+
+const struct resource dependents_resource = ANNALS_V1("dependents");
+
+static const struct provider_kind *by_kind(struct str kind)
+{
+	const struct provider_kind *k = provider_kinds;
+	while (k->kind && !str_is(kind, k->kind)) {
+		k++;
+	}
+	return k->kind ? k : NULL;
+}
+
+static const struct provider_kind *by_plural(struct str plural)
+{
+	const struct provider_kind *k = provider_kinds;
+	while (k->kind && !str_eq(plural, k->resource.plural)) {
+		k++;
+	}
+	return k->kind ? k : NULL;
+}
+
+size_t provider_of(const struct json *dependent, struct provided ret[REFERENCES_MAX])
+{
+	const struct json *list = json_gets(json_gets(dependent, "spec"), "providers"), *r;
+	size_t n = 0;
+	for (uint32_t i = 0; n < REFERENCES_MAX && (r = list_item(list, i)); i++) {
+		const struct provider_kind *kind = by_kind(member_text(r, "kind"));
+		if (kind) {
+			ret[n++] = (struct provided){kind, member_text(r, "name")};
+		}
+	}
+	return n;
+}
+
+const struct json *provider_data(const struct provider_kind *kind, const struct json *object)
+{
+	for (const char *const *name = kind->data; *name; name++) {
+		object = json_gets(object, *name);
+	}
+	return object;
+}
+
+struct str provider_key(struct buf *out, const struct provider_kind *kind, struct str namespace, struct str name)
+{
+	buf_clear(out);
+	buf_printf(out, STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(kind->resource.plural), STR_ARG(namespace), STR_ARG(name));
+	return buf_str(out);
+}
+
+bool provider_parse_key(struct str key, const struct provider_kind **ret_kind, struct str *ret_namespace, struct str *ret_name)
+{
+	struct str plural, rest;
+	*ret_kind = str_cut(key, '/', &plural, &rest) ? by_plural(plural) : NULL;
+	return *ret_kind && str_cut(rest, '/', ret_namespace, ret_name);
 }

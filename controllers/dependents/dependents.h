@@ -1,5 +1,6 @@
-/* Which Dependents refer to what, as an informer tells it: an index that costs the same for one Dependent of a Provider as for 100,000.
- * The informer's handlers change it, any thread may ask. It is a cache: what it shows was there, what it does not show may be there. */
+/* An index of which Dependents refer to which objects. A look-up costs the same for one
+ * Dependent of a Provider as for 100,000. The informer's handlers change it; any thread may ask. It
+ * is a cache: what it shows has existed, what it does not show may exist. */
 #ifndef CONTROLLERS_DEPENDENTS_DEPENDENTS_H
 #define CONTROLLERS_DEPENDENTS_DEPENDENTS_H
 
@@ -17,7 +18,7 @@ struct dependents {
 void dependents_init(struct dependents *d);
 void dependents_done(struct dependents *d);
 
-/* Takes the place of whatever had its name. */
+/* Replaces the Dependent that had this name. */
 void dependents_put(struct dependents *d, struct item *dependent);
 void dependents_remove(struct dependents *d, struct str namespace, struct str name);
 

@@ -1,4 +1,5 @@
-/* What both controllers of this room watch: Dependents, and objects of every kind that they may name. */
+/* The watches of both controllers in this folder: Dependents, and objects of every kind that
+ * they may name. */
 #ifndef CONTROLLERS_DEPENDENTS_DEPENDENTS_WATCH_H
 #define CONTROLLERS_DEPENDENTS_DEPENDENTS_WATCH_H
 
@@ -8,14 +9,14 @@
 
 enum { PROVIDER_KINDS_MAX = 4 };
 
-/* Who watches. Handlers run as an informer's do. */
+/* The controller that watches. Its handlers run on the client's thread. */
 struct dependents_watcher {
-	const struct controller_env *env;
-	bool is_metadata_enough;             /* of every kind; else only of those that never change */
-	struct informer_handlers dependents; /* on_problem: of what may be named as well */
-	/* is_gone: what had its name is; item may be another one, which has taken its place. */
-	void (*on_provided)(void *ctx, const struct provider_kind *kind, const struct item *item, bool is_gone);
-	void *ctx;
+	struct controller_run *run; /* on_provided gets its state */
+	bool is_metadata_enough;    /* keeps only metadata of every kind, not just of kinds that never change */
+	struct informer_handlers dependents;
+	/* is_gone: the object that had this name is gone; item may be a new object that took its
+	 * place. */
+	void (*on_provided)(void *state, const struct provider_kind *kind, const struct item *item, bool is_gone);
 };
 
 struct dependents_watch {
@@ -25,13 +26,12 @@ struct dependents_watch {
 		struct dependents_watch *watch;
 		const struct provider_kind *kind;
 		struct informer *informer;
-	} kinds[PROVIDER_KINDS_MAX]; /* as provider_kinds */
+	} kinds[PROVIDER_KINDS_MAX]; /* in the order of provider_kinds */
 };
 
 void dependents_watch_start(struct dependents_watch *w, const struct dependents_watcher *watcher);
-void dependents_watch_stop(struct dependents_watch *w);
-bool dependents_watch_has_synced(const struct dependents_watch *w); /* all of it */
-/* A reference, or NULL. */
+bool dependents_watch_has_synced(const struct dependents_watch *w); /* of all informers */
+/* Returns a reference, or NULL. */
 struct item *dependents_watch_get(
 	const struct dependents_watch *w, const struct provider_kind *kind, struct str namespace, struct str name);
 

@@ -1,7 +1,9 @@
-/* A Dependent as a ConfigMap of its name, which it owns: one key for each object it refers to, the value what that provides, as JSON. */
+/* Implements a Dependent as a ConfigMap with the same name, owned by it. The ConfigMap has one
+ * key for each object that the Dependent refers to; the value is the object's data as JSON. */
 #include "api/model/members.h"
 #include "controllers/dependents/configmap_plan.h"
 #include "controllers/dependents/implementer.h"
+#include "controllers/kit/meta.h"
 
 enum { SCRATCH_MAX = 64 << 20 };
 
@@ -28,7 +30,7 @@ static int find(struct client *c, const struct item *dependent, struct place *re
 	const struct target t = target_of(dependent, dependent->name);
 	int r = rest_get(c, &t, &ret->object);
 	ret->state = r ? PLACE_NONE : configmap_state(ret->object.body, dependent->uid);
-	return answer_is(&ret->object, 404, NULL) ? 0 : r;
+	return r == REST_STATUS && answer_is_absent(&ret->object, &t) ? 0 : r;
 }
 
 static int reserve(struct client *c, const struct item *dependent, struct place *ret)
@@ -69,7 +71,7 @@ static int fill(struct client *c, const struct item *dependent, struct place *p,
 	return filled ? write(c, dependent, p, filled) : 0;
 }
 
-/* Something may hold it back, so it is looked for again. */
+/* A finalizer may hold the ConfigMap back, so it is read again after the deletion. */
 static int withdraw(struct client *c, const struct item *dependent, struct place *p)
 {
 	const struct target t = target_of(dependent, dependent->name);
@@ -85,7 +87,7 @@ static int withdraw(struct client *c, const struct item *dependent, struct place
 	options.uid = str_of(uid);
 	options.propagation = "Background";
 	int r = rest_delete(c, &t, &options, &answer);
-	return r && !answer_is(&answer, 404, NULL) ? r : find(c, dependent, p);
+	return r && !answer_is_absent(&answer, &t) ? r : find(c, dependent, p);
 }
 
 const struct implementer configmap_implementer = {
@@ -98,3 +100,167 @@ const struct implementer configmap_implementer = {
 	.fill = fill,
 	.withdraw = withdraw,
 };
+
+/* ---- decisions ---- */
+
+/* What a ConfigMap made from Providers looks like, and how to recognize that it is up to date;
+ * no requests. Only its annotation marks it as complete: one write fills and marks it, so it is
+ * never filled without the mark. */
+enum {
+	NAME_MAX_BYTES = 253, /* of a key, Kubernetes' */
+	DATA_MAX = 1 << 20,   /* of all keys and values, Kubernetes' */
+};
+
+static const struct json *meta_of(const struct json *object)
+{
+	return json_gets(object, "metadata");
+}
+
+/* ---- what is there ---- */
+
+static const struct json *controller_of(const struct json *configmap)
+{
+	const struct json *owners = json_gets(meta_of(configmap), "ownerReferences"), *owner;
+	for (uint32_t i = 0; (owner = list_item(owners, i)); i++) {
+		if (member_is_true(owner, "controller")) {
+			return owner;
+		}
+	}
+	return NULL;
+}
+
+static struct str made_from(const struct json *configmap)
+{
+	return member_text(json_gets(meta_of(configmap), "annotations"), CONFIGMAP_MADE_FROM);
+}
+
+enum place_state configmap_state(const struct json *configmap, struct str dependent_uid)
+{
+	if (!dependent_uid.n || !str_eq(member_text(controller_of(configmap), "uid"), dependent_uid)) {
+		return PLACE_TAKEN;
+	}
+	return made_from(configmap).n ? PLACE_FILLED : PLACE_EMPTY;
+}
+
+static void write_source(struct buf *out, const struct provided *p, struct str uid)
+{
+	buf_printf(out, "%s%s/" STR_FMT "/" STR_FMT, out->n ? " " : "", p->kind->kind, STR_ARG(p->name), STR_ARG(uid));
+}
+
+bool configmap_is_made_from(const struct json *configmap, const struct provided *provided, struct str uid)
+{
+	struct str rest = made_from(configmap), one;
+	bool is_found = false;
+	_cleanup_(buf_done) struct buf wanted;
+	buf_init(&wanted, PROVIDED_KEY_MAX);
+	write_source(&wanted, provided, uid);
+	while (rest.n && !is_found) {
+		str_cut(rest, ' ', &one, &rest);
+		is_found = str_eq(one, buf_str(&wanted));
+	}
+	return is_found;
+}
+
+/* ---- what should be ---- */
+
+static void add_text(struct arena *a, struct json *object, const char *name, const char *text)
+{
+	json_add(a, object, str_of(name), json_string(a, str_of(text)));
+}
+
+static struct json *owned_by(struct arena *a, const struct item *dependent)
+{
+	const struct gc_ref owner = {
+		.api_version = STR("annals.dev/v1"), .kind = STR("Dependent"), .name = dependent->name, .uid = dependent->uid};
+	struct json *owners = json_array(a);
+	json_append(a, owners, gc_meta_controlled_by(&owner, a));
+	return owners;
+}
+
+const struct json *configmap_empty(struct arena *a, const struct item *dependent)
+{
+	struct json *configmap = json_object(a), *meta = json_object(a), *labels = json_object(a);
+	add_text(a, configmap, "apiVersion", "v1");
+	add_text(a, configmap, "kind", "ConfigMap");
+	json_add(a, configmap, STR("metadata"), meta);
+	json_add(a, meta, STR("name"), json_string(a, dependent->name));
+	json_add(a, meta, STR("namespace"), json_string(a, dependent->namespace));
+	json_add(a, meta, STR("labels"), labels);
+	add_text(a, labels, CONFIGMAP_LABEL, CONFIGMAP_LABEL_VALUE);
+	json_add(a, meta, STR("ownerReferences"), owned_by(a, dependent));
+	return configmap;
+}
+
+/* The key of a Provider is its name. Names have no "_", so no Provider's key equals that of a
+ * revision. */
+static struct str key_of(struct arena *a, const struct provided *p)
+{
+	return strcmp(p->kind->kind, "Provider") == 0 ? p->name : arena_printf(a, "revision_" STR_FMT, STR_ARG(p->name));
+}
+
+static bool add_provision(struct arena *a, struct json *data, const struct provision *v, size_t *n_bytes, struct buf *why)
+{
+	const struct json *value = provider_data(v->provided.kind, v->object->object);
+	struct str key = key_of(a, &v->provided);
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, DATA_MAX);
+	if (!value || value->kind == JSON_NULL) {
+		buf_adds(&text, "{}");
+	} else {
+		json_encode(&text, value);
+	}
+	*n_bytes += key.n + text.n;
+	if (key.n > NAME_MAX_BYTES) {
+		buf_printf(why, "a ConfigMap has no room for the key " STR_FMT, STR_ARG(key));
+		return false;
+	}
+	if (text.is_over || *n_bytes > DATA_MAX) {
+		buf_adds(why, "what is provided does not fit into a ConfigMap, which holds 1 MiB");
+		return false;
+	}
+	json_add(a, data, key, json_string(a, arena_dup(a, buf_str(&text))));
+	return true;
+}
+
+static struct json *with_member(struct arena *a, const struct json *object, const char *name, struct json *value)
+{
+	struct json *changed = copy_or_empty(a, object);
+	json_set(a, changed, str_of(name), value);
+	return changed;
+}
+
+static struct json *marked(struct arena *a, const struct json *meta, struct str sources)
+{
+	struct json *labels =
+		with_member(a, json_gets(meta, "labels"), CONFIGMAP_LABEL, json_string(a, STR(CONFIGMAP_LABEL_VALUE)));
+	struct json *annotations = with_member(a, json_gets(meta, "annotations"), CONFIGMAP_MADE_FROM, json_string(a, sources));
+	return with_member(a, with_member(a, meta, "labels", labels), "annotations", annotations);
+}
+
+/* A write without a change is skipped: the informer would report it, and the controller would
+ * look again. */
+static bool is_so(const struct json *configmap, const struct json *filled)
+{
+	return json_equal(json_gets(configmap, "data"), json_gets(filled, "data")) && !json_gets(configmap, "binaryData") &&
+		json_equal(meta_of(configmap), meta_of(filled));
+}
+
+bool configmap_filled(struct arena *a, const struct json *configmap, const struct provision *v, size_t n,
+	const struct json **ret, struct buf *why)
+{
+	struct json *data = json_object(a);
+	size_t n_bytes = 0;
+	_cleanup_(buf_done) struct buf sources;
+	buf_init(&sources, DATA_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (!add_provision(a, data, &v[i], &n_bytes, why)) {
+			return false;
+		}
+		write_source(&sources, &v[i].provided, v[i].object->uid);
+	}
+	struct json *meta = marked(a, meta_of(configmap), arena_dup(a, buf_str(&sources)));
+	struct json *filled = with_member(a, with_member(a, configmap, "data", data), "metadata", meta);
+	json_remove(filled, STR("binaryData"));
+	*ret = is_so(configmap, filled) ? NULL : filled;
+	return true;
+}

@@ -1,9 +1,12 @@
-/* Which Dependents are implemented, by what they refer to: seed 004's second correct optimization.
+/* Which Dependents are implemented, by the objects that they refer to.
  *
- * While one Dependent of a Provider is implemented, another may be, without the Provider being looked at again: as long as the first is
- * there, nobody finds the Provider unreferred to, and whoever looks after it is gone finds the second, which was there before. So a worker
- * that works on one Dependent relies on what is known of another. For that a Dependent must leave here before it is let go, and this
- * lock is the order of both: who was found here had not been let go. */
+ * While one Dependent of a Provider is implemented, another can be, without another read of the
+ * Provider. As long as the first exists, the Provider is referred to and cannot go. Anyone who
+ * looks after the first is gone finds the second, which existed before that.
+ *
+ * So a worker relies on what is known of another Dependent. A Dependent must therefore leave
+ * this map before its finalizer goes. The lock orders the two: a Dependent that was found here
+ * still had its finalizer. */
 #ifndef CONTROLLERS_DEPENDENTS_IMPLEMENTED_H
 #define CONTROLLERS_DEPENDENTS_IMPLEMENTED_H
 
@@ -14,19 +17,21 @@
 
 struct implemented {
 	pthread_mutex_t lock;
-	struct map by_provided; /* provider_key() to what is known of it, and who is implemented with it */
+	struct map by_provided; /* provider_key() to the object as last read, and the Dependents implemented with it */
 };
 
 void implemented_init(struct implemented *h);
 void implemented_done(struct implemented *h);
 
-/* What was last read of the object from the server, if a Dependent is implemented with it: a reference, or NULL. */
+/* The object as last read from the server, if a Dependent is implemented with it: a reference,
+ * or NULL. */
 struct item *implemented_get(struct implemented *h, struct str provider_key);
-/* The Dependent is implemented with that object, which was read from the server, or came out of here. */
+/* Notes that the Dependent is implemented with that object. The object was read from the server
+ * or by implemented_get(). */
 void implemented_add(struct implemented *h, struct str provider_key, struct item *object, const struct item *dependent);
-/* The Dependent is not implemented any more, or is about to be so. */
+/* Notes that the Dependent is no longer implemented, or will not be soon. */
 void implemented_release(struct implemented *h, const struct item *dependent);
-/* The object is gone, whatever was relied on. */
+/* The object is gone, even if Dependents relied on it. */
 void implemented_forget(struct implemented *h, struct str provider_key);
 
 #endif

@@ -1,8 +1,11 @@
-/* What makes a Dependent real, behind a few functions, so that there can be others than ConfigMaps: implement_configmap.c.
+/* The functions that implement a Dependent, so that kinds other than ConfigMaps
+ * (implement_configmap.c) are possible.
  *
- * It is done in two steps, and undone by one, so that no request that was given up, or that a controller sent before it lost an election,
- * can do harm when it arrives late. First there is an empty place, which means nothing. Only then Providers are looked at, and the place is
- * filled, by its uid and version. To undo is to remove the place: whatever was sent to fill it fails from then on. */
+ * An implementation is made in two steps and undone in one. So a late request does no harm, even
+ * one that was given up or was sent before an election was lost. The first step reserves an
+ * empty place, which means nothing yet. Only then the controller looks at Providers, and fills
+ * the place by its uid and version. Undoing removes the place: from then on every request to
+ * fill it fails. */
 #ifndef CONTROLLERS_DEPENDENTS_IMPLEMENTER_H
 #define CONTROLLERS_DEPENDENTS_IMPLEMENTER_H
 
@@ -10,9 +13,9 @@
 
 enum place_state {
 	PLACE_NONE,
-	PLACE_TAKEN, /* something that is not this Dependent's has its name */
+	PLACE_TAKEN, /* an object that does not belong to this Dependent has the name */
 	PLACE_EMPTY,
-	PLACE_FILLED, /* an implementation */
+	PLACE_FILLED, /* the Dependent is implemented */
 };
 
 struct place {
@@ -20,31 +23,32 @@ struct place {
 	struct answer object;
 };
 
-/* What a Dependent refers to, as it is. */
+/* An object that a Dependent refers to, with its content. */
 struct provision {
 	struct provided provided;
 	struct item *object;
 };
 
-enum { IMPLEMENTER_UNFIT = 100 }; /* beside every enum rest_error */
+enum { IMPLEMENTER_UNFIT = 100 }; /* differs from every enum rest_error */
 
-/* Functions block, and are never called twice at once for one Dependent. Each is given an answer_init()ed place; 0, or a rest_error with
- * its answer in place->object. */
+/* The functions block, and never run twice at once for one Dependent. Each gets a place that
+ * place_init() has prepared. Each returns 0, or a rest_error with its answer in place->object. */
 struct implementer {
 	const char *kind; /* "ConfigMap"; it has the Dependent's name */
-	/* What to watch, so that one that was changed by others is seen to. */
+	/* The watch for implementations, so that the controller notices changes by others. */
 	const struct resource *resource;
 	const char *label_selector;
 
 	int (*find)(struct client *c, const struct item *dependent, struct place *ret);
-	/* After find() has found none. */
+	/* Called after find() has found no place. */
 	int (*reserve)(struct client *c, const struct item *dependent, struct place *ret);
 	/* Is the place filled with that very object? */
 	bool (*is_made_from)(const struct place *p, const struct provided *provided, struct str uid);
-	/* Writes nothing where nothing would change. IMPLEMENTER_UNFIT: not with these as they are; why says so. */
+	/* Writes nothing if nothing would change. IMPLEMENTER_UNFIT: these objects cannot be
+	 * used as they are; why gives the reason. */
 	int (*fill)(struct client *c, const struct item *dependent, struct place *p, const struct provision *v, size_t n,
 		struct buf *why);
-	/* Of an empty or a filled one. The state tells whether it is gone when this returns. */
+	/* Removes an empty or filled place. The state shows whether it is gone on return. */
 	int (*withdraw)(struct client *c, const struct item *dependent, struct place *p);
 };
 

@@ -1,13 +1,15 @@
-/* Lets Providers go: takes the finalizer annals.dev/provider-protection, which they are born with, off those that were deleted and that no
- * Dependent refers to (seed 004's Provider Finalization Controller). The same for ControllerRevisions that have it.
- *
- * Its promise does not need the server's: it holds too where Dependents are in another etcd cluster than what they refer to. */
+/* Removes the finalizer annals.dev/provider-protection from deleted Providers that no Dependent
+ * refers to. Providers are created with it. Does the same for ControllerRevisions that have the
+ * finalizer. Its promise does not depend on the server's own check: it also holds where Dependents
+ * are in another etcd cluster than the objects they refer to. */
+#include "api/model/members.h"
+#include "api/model/reference.h"
 #include "controllers/dependents/dependents.h"
 #include "controllers/dependents/dependents_watch.h"
 #include "controllers/dependents/provider_plan.h"
 #include "controllers/kit/counters.h"
+#include "controllers/kit/meta.h"
 #include "controllers/kit/patch.h"
-#include "controllers/kit/workers.h"
 
 enum {
 	WORKERS = 4,
@@ -29,24 +31,18 @@ static const struct counter_name counted[] = {
 };
 
 struct providers_state {
-	const struct controller_env *env;
-	struct workqueue *queue; /* provider_key() */
+	struct controller_run run; /* keys: provider_key() */
 	struct dependents_watch watch;
 	struct dependents index;
-	struct workers workers;
 	struct counters counters;
 };
-
-static void notice(struct providers_state *s, bool is_problem, struct str text)
-{
-	s->env->on_notice(s->env->ctx, provider_finalization_controller.name, is_problem, text);
-}
 
 /* ---- one object ---- */
 
 enum outcome { DONE, AGAIN };
 
-/* Its resourceVersion makes sure that it is what was seen deleted. 409: it has changed, or the server knows who uses it. */
+/* The patch carries the resourceVersion of the deleted object that was seen. A 409 means that
+ * the object has changed, or that the server knows of a Dependent that uses it. */
 static enum outcome let_go(struct providers_state *s, const struct target *t, const struct item *item)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -56,20 +52,24 @@ static enum outcome let_go(struct providers_state *s, const struct target *t, co
 	if (!gc_patch_finalize(&patch, item_meta(item), FINALIZER_PROTECTION.p)) {
 		return DONE;
 	}
-	if (!rest_patch(s->env->client, t, PATCH_MERGE, buf_str(&patch), &answer)) {
+	if (!rest_patch(s->run.env->client, t, PATCH_MERGE, buf_str(&patch), &answer)) {
 		count(&s->counters, RELEASED);
+		return DONE;
+	}
+	if (answer_is_absent(&answer, t)) {
 		return DONE;
 	}
 	if (answer_is(&answer, 409, NULL)) {
 		count(&s->counters, REFUSED);
-	} else if (answer.message.n && !answer_is(&answer, 404, NULL)) {
-		notice(s, true, answer.message);
+	} else if (answer.message.n) {
+		controller_notice(&s->run, true, answer.message);
 	}
-	return answer_is(&answer, 404, NULL) ? DONE : AGAIN;
+	return AGAIN;
 }
 
-/* The latest there is, from etcd: no resourceVersion. A Dependent that it shows and the cache does not is looked for again, until the cache
- * shows it, so that its end will be told, or it is gone. */
+/* Lists the Dependents from etcd (no resourceVersion). If the list shows a Dependent that the
+ * cache lacks, asks again later. The cache must show it first, so that an event reports its end, or
+ * it must be gone. */
 static enum outcome ask(
 	struct providers_state *s, const struct provider_kind *kind, const struct target *t, const struct item *item)
 {
@@ -79,7 +79,7 @@ static enum outcome ask(
 	buf_init(&field, PROVIDED_KEY_MAX);
 	buf_printf(&field, "%s" STR_FMT "=true", kind->field, STR_ARG(t->name));
 	count(&s->counters, LIVE_LISTS);
-	if (rest_list(s->env->client, &(struct target){.resource = &dependents_resource, .namespace = t->namespace},
+	if (rest_list(s->run.env->client, &(struct target){.resource = &dependents_resource, .namespace = t->namespace},
 		    &(struct list_options){.field_selector = buf_str(&field), .limit = 1, .metadata_only = true}, &answer)) {
 		return AGAIN;
 	}
@@ -113,20 +113,21 @@ static enum outcome look_at(struct providers_state *s, struct str key)
 	return DONE;
 }
 
-/* Before all Dependents are known, the cache answers no question. */
+/* Until the informers have synced, the cache answers no question. */
 static void work(void *ctx, struct str key)
 {
 	struct providers_state *s = ctx;
 	if (informer_has_synced(s->watch.dependents) && look_at(s, key) == DONE) {
-		workqueue_forget(s->queue, key);
+		workqueue_forget(s->run.queue, key);
 	} else {
-		workqueue_retry(s->queue, key);
+		workqueue_retry(s->run.queue, key);
 	}
 }
 
 /* ---- what happens ---- */
 
-/* What the index no longer shows to be referred to; what it does would be left alone. */
+/* Queues the objects that the index no longer shows as referred to. The others would be left
+ * alone anyway. */
 static void enqueue_freed(struct providers_state *s, const struct item *dependent)
 {
 	struct provided provided[REFERENCES_MAX];
@@ -136,7 +137,7 @@ static void enqueue_freed(struct providers_state *s, const struct item *dependen
 	for (size_t i = 0; i < n; i++) {
 		struct str key = provider_key(&text, provided[i].kind, dependent->namespace, provided[i].name);
 		if (!dependents_refer_to(&s->index, key)) {
-			workqueue_add(s->queue, key);
+			workqueue_add(s->run.queue, key);
 		}
 	}
 }
@@ -151,7 +152,7 @@ static void on_dependent_update(void *ctx, struct item *old, struct item *depend
 {
 	struct providers_state *s = ctx;
 	dependents_put(&s->index, dependent);
-	enqueue_freed(s, old); /* one name, another object: the deletion of the first was not seen */
+	enqueue_freed(s, old); /* the old object may have been another one whose deletion was missed */
 }
 
 static void on_dependent_delete(void *ctx, struct item *dependent, bool is_guess _unused_)
@@ -167,56 +168,33 @@ static void on_provided(void *ctx, const struct provider_kind *kind, const struc
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	if (provider_next(item_meta(item), false) != PROVIDER_LEAVE) {
-		workqueue_add(s->queue, provider_key(&text, kind, item->namespace, item->name));
+		workqueue_add(s->run.queue, provider_key(&text, kind, item->namespace, item->name));
 	}
-}
-
-static void on_problem(void *ctx, bool is_over _unused_, struct str text)
-{
-	notice(ctx, true, text);
 }
 
 /* ---- its life ---- */
 
-static void *start(const struct controller_env *env)
+static void begin(void *state)
 {
-	struct providers_state *s = mem_new(struct providers_state);
-	s->env = env;
-	s->queue = workqueue_new("provider_finalization", RETRY_FIRST_MS, RETRY_LAST_MS);
+	struct providers_state *s = state;
 	dependents_init(&s->index);
-	/* ControllerRevisions without the label, too: it may have been taken off since, the finalizer is what counts. */
+	/* Watches all ControllerRevisions: the label may have been removed, and only the
+	 * finalizer counts. */
 	dependents_watch_start(&s->watch,
 		&(struct dependents_watcher){
-			.env = env,
+			.run = &s->run,
 			.is_metadata_enough = true,
 			.dependents = {.on_add = on_dependent_add,
 				.on_update = on_dependent_update,
-				.on_delete = on_dependent_delete,
-				.on_problem = on_problem},
+				.on_delete = on_dependent_delete},
 			.on_provided = on_provided,
-			.ctx = s,
 		});
-	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
-	if (workers_start(&s->workers, WORKERS)) {
-		notice(s, true, STR("cannot start a thread: nothing will be done"));
-	}
-	return s;
 }
 
-static void stop(void *state)
+static void end(void *state)
 {
 	struct providers_state *s = state;
-	workers_stop(&s->workers);
-	dependents_watch_stop(&s->watch);
 	dependents_done(&s->index);
-	workqueue_free(s->queue);
-	mem_free(s);
-}
-
-static struct workqueue *queue(void *state, size_t i)
-{
-	struct providers_state *s = state;
-	return i == 0 ? s->queue : NULL;
 }
 
 static void write_metrics(void *state, struct buf *out)
@@ -228,8 +206,9 @@ static void write_metrics(void *state, struct buf *out)
 const struct controller provider_finalization_controller = {
 	.name = "provider-finalization-controller",
 	.alias = "provider-finalization",
-	.start = start,
-	.stop = stop,
-	.queue = queue,
+	.queues = {{"provider_finalization", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.state_size = sizeof(struct providers_state),
+	.begin = begin,
+	.end = end,
 	.write_metrics = write_metrics,
 };

@@ -1,6 +1,5 @@
-/* Pure, because this is where a wrong optimization would hide: tests/broken puts one here and
- * sees what it breaks. A cache can say "leave it"; only a list from the server can say "let it
- * go". */
+/* When the finalizer of a Provider is removed. A wrong optimization would hide in these decisions: tests/broken links another
+ * provider_next() in front of this one and shows what it breaks, which the linker can do only across files. */
 #include "controllers/dependents/provider_plan.h"
 
 #include "api/model/members.h"

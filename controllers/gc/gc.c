@@ -9,16 +9,16 @@
 #include "base/clock.h"
 #include "controllers/gc/gc_attempt.h"
 #include "controllers/gc/gc_monitors.h"
-#include "controllers/kit/recorder.h"
-#include "controllers/kit/workers.h"
+#include "controllers/kit/event_writer.h"
 
 enum {
-	DELETERS = 4, /* requests are answered in well under a millisecond; more would only queue up elsewhere */
+	DELETERS = 4, /* requests take well under a millisecond; more workers would only wait for the server */
 	ORPHANERS = 2,
-	/* kube's interval: a new resource is collected after half a minute at the latest. */
+	/* kube's interval: objects of a new resource are collected after half a minute at the
+	 * latest. */
 	DISCOVER_MS = 30 * 1000,
-	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
-	/* kube too goes on without informers that do not sync: one broken API service must not
+	DISCOVER_FIRST_MS = 1000, /* until the first discovery succeeds */
+	/* kube also goes on without informers that do not sync: one broken API service must not
 	 * stop all collection. */
 	SYNC_PATIENCE_MS = 60 * 1000,
 	BACKOFF_FIRST_MS = 5,
@@ -28,11 +28,11 @@ enum {
 };
 
 struct gc {
+	struct controller_run run;
+	struct workqueue *to_delete, *to_orphan; /* the run's */
 	struct gc_core core;
 	struct gc_monitors monitors;
-	struct recorder *recorder; /* or NULL */
-	struct workqueue *to_delete, *to_orphan;
-	struct workers deleters, orphaners;
+	struct event_writer *events;
 	pthread_t discoverer;
 	bool has_discoverer;
 	pthread_mutex_t lock; /* guards what follows */
@@ -60,7 +60,7 @@ static void on_invalid_namespace(void *context, const struct gc_ref *object, con
 	buf_init(&message, MESSAGE_MAX);
 	buf_printf(&message, "ownerRef " GC_REF_FMT " does not exist in namespace \"" STR_FMT "\"", GC_REF_ARG(owner),
 		STR_ARG(object->ns));
-	recorder_say(gc->recorder,
+	event_say(gc->events,
 		&(struct event){
 			.api_version = object->api_version,
 			.kind = object->kind,
@@ -98,18 +98,9 @@ static void try_to_orphan(void *ctx, struct str uid)
 	settle(gc->to_orphan, uid, gc_attempt_orphan(&gc->core, uid));
 }
 
-static void start_workers(struct gc *gc)
-{
-	if (workers_start(&gc->deleters, DELETERS) || workers_start(&gc->orphaners, ORPHANERS)) {
-		gc_core_notice(&gc->core, true, "cannot start threads: nothing is collected");
-	} else {
-		gc_core_notice(&gc->core, false, "collecting garbage");
-	}
-}
-
 /* ---- the discovering thread ---- */
 
-/* Until somebody wakes it or until then. False: it is the end. */
+/* Waits until that time or until it is woken. Returns false when the controller is stopping. */
 static bool wait_until(struct gc *gc, int64_t at_ms)
 {
 	bool goes_on;
@@ -171,7 +162,8 @@ static void *discoverer_run(void *arg)
 	}
 	goes_on = goes_on && wait_for_informers(gc);
 	if (goes_on) {
-		start_workers(gc);
+		controller_work(&gc->run);
+		gc_core_notice(&gc->core, false, "collecting garbage");
 	}
 	while (goes_on && pause_for(gc, DISCOVER_MS)) {
 		gc_monitors_sync(&gc->monitors);
@@ -181,33 +173,29 @@ static void *discoverer_run(void *arg)
 
 /* ---- life ---- */
 
-static void init_wake(struct gc *gc)
+static void begin(void *state)
 {
+	struct gc *gc = state;
+
 	pthread_mutex_init(&gc->lock, NULL);
 	clock_cond_init(&gc->wake);
-}
-
-static void *start(const struct controller_env *env)
-{
-	struct gc *gc = mem_new(struct gc);
-
-	init_wake(gc);
-	gc->to_delete = workqueue_new("garbage_collector_attempt_to_delete", BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
-	gc->to_orphan = workqueue_new("garbage_collector_attempt_to_orphan", BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
-	gc->deleters = (struct workers){.queue = gc->to_delete, .work = try_to_delete, .ctx = gc};
-	gc->orphaners = (struct workers){.queue = gc->to_orphan, .work = try_to_orphan, .ctx = gc};
-	gc_core_init(&gc->core, env, &sink, gc);
-	gc->recorder = recorder_new(env->client, garbage_collector.name);
+	gc->to_delete = gc->run.workers[0].queue;
+	gc->to_orphan = gc->run.workers[1].queue;
+	gc_core_init(&gc->core, gc->run.env, &sink, gc);
+	gc->events = event_writer_new(&gc->run);
 	gc_monitors_init(&gc->monitors, &gc->core, on_synced, gc);
 	gc->has_discoverer = pthread_create(&gc->discoverer, NULL, discoverer_run, gc) == 0;
-	if (!gc->has_discoverer) {
+	if (gc->has_discoverer) {
+		pthread_setname_np(gc->discoverer, "gc-discovery");
+	} else {
 		gc_core_notice(&gc->core, true, "cannot start a thread: nothing is collected");
 	}
-	return gc;
 }
 
-static void end_discoverer(struct gc *gc)
+static void halt(void *state)
 {
+	struct gc *gc = state;
+
 	pthread_mutex_lock(&gc->lock);
 	gc->is_ending = true;
 	pthread_cond_signal(&gc->wake);
@@ -215,38 +203,27 @@ static void end_discoverer(struct gc *gc)
 	if (gc->has_discoverer) {
 		pthread_join(gc->discoverer, NULL);
 	}
+	gc_monitors_done(&gc->monitors);
 }
 
-/* First whoever makes work, then whoever does it. */
-static void stop(void *state)
+static void end(void *state)
 {
 	struct gc *gc = state;
 
-	end_discoverer(gc);
-	gc_monitors_done(&gc->monitors);
-	workers_stop(&gc->deleters);
-	workers_stop(&gc->orphaners);
-	recorder_free(gc->recorder);
+	event_writer_free(gc->events);
 	gc_core_done(&gc->core);
-	workqueue_free(gc->to_delete);
-	workqueue_free(gc->to_orphan);
 	pthread_cond_destroy(&gc->wake);
 	pthread_mutex_destroy(&gc->lock);
-	mem_free(gc);
-}
-
-static struct workqueue *queue(void *state, size_t i)
-{
-	struct gc *gc = state;
-	struct workqueue *const all[] = {gc->to_delete, gc->to_orphan};
-
-	return i < ARRAY_SIZE(all) ? all[i] : NULL;
 }
 
 const struct controller garbage_collector = {
 	.name = "garbage-collector-controller",
 	.alias = "garbagecollector",
-	.start = start,
-	.stop = stop,
-	.queue = queue,
+	.starts_late = true,
+	.queues = {{"garbage_collector_attempt_to_delete", DELETERS, BACKOFF_FIRST_MS, BACKOFF_LAST_MS, try_to_delete},
+		{"garbage_collector_attempt_to_orphan", ORPHANERS, BACKOFF_FIRST_MS, BACKOFF_LAST_MS, try_to_orphan}},
+	.state_size = sizeof(struct gc),
+	.begin = begin,
+	.halt = halt,
+	.end = end,
 };

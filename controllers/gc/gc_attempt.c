@@ -1,13 +1,12 @@
 /* One attempt: read the object, read its owners, decide, act. Deletions carry uid and
- * resourceVersion as preconditions, so whoever changes the object in between wins. */
+ * resourceVersion as preconditions, so a change in between makes the deletion fail. */
 #include "controllers/gc/gc_attempt.h"
-
 #include "controllers/gc/gc_live.h"
 #include "controllers/gc/gc_plan.h"
 #include "controllers/kit/meta.h"
 #include "controllers/kit/patch.h"
 
-/* An object that changes all the time is left to the queue's back-off. */
+/* An object that keeps changing goes back to the queue, with its back-off. */
 enum { CONFLICTS_MAX = 5 };
 
 /* ---- one owner ---- */
@@ -16,7 +15,7 @@ static bool is_known_absent(struct gc_live *l, const struct gc_ref *owner)
 {
 	struct gc_ref unscoped = *owner;
 
-	/* An owner may be cluster-scoped: the reference alone does not say. */
+	/* An owner may be cluster-scoped: the reference alone does not show that. */
 	unscoped.ns = (struct str){NULL, 0};
 	return gc_core_is_absent(l->core, &unscoped) || gc_core_is_absent(l->core, owner);
 }
@@ -34,6 +33,10 @@ static enum gc_found find_owner(struct gc_live *l, const struct gc_ref *owner, e
 		return GC_FOUND;
 	}
 	found = gc_live_get(l, owner, &answer, &place);
+	if (found == GC_ABSENT && gc_ref_may_live_elsewhere(owner)) {
+		*ret = GC_SOLID;
+		return GC_FOUND;
+	}
 	if (found == GC_ABSENT) {
 		gc_core_note_absent(l->core, &place);
 		*ret = GC_DANGLING;
@@ -50,7 +53,7 @@ static enum gc_found find_owner(struct gc_live *l, const struct gc_ref *owner, e
 
 struct owners {
 	size_t n[3];       /* by gc_fate */
-	struct str *faded; /* uids of those that are not solid */
+	struct str *faded; /* uids of the owners that are not solid */
 	size_t n_faded;
 };
 
@@ -79,9 +82,9 @@ static enum gc_found find_owners(struct gc_live *l, const struct gc_ref *depende
 
 enum step {
 	STEP_DONE,
-	STEP_AGAIN, /* somebody was faster */
+	STEP_AGAIN, /* somebody else changed the object first */
 	STEP_FAILED,
-	STEP_HOPELESS, /* and asking again changes nothing */
+	STEP_HOPELESS, /* and another try would not help */
 };
 
 static enum step step_of(struct gc_live *l, const struct gc_ref *r, const char *what, int error, const struct answer *answer)
@@ -89,14 +92,14 @@ static enum step step_of(struct gc_live *l, const struct gc_ref *r, const char *
 	if (!error) {
 		return STEP_DONE;
 	}
-	if (answer->code == 409 || gc_live_is_absent(r, answer)) {
+	if (answer->code == 409 || gc_live_is_absent(l, r, answer)) {
 		return STEP_AGAIN;
 	}
 	gc_live_complain(l, r, what, answer);
 	return STEP_FAILED;
 }
 
-static enum step trim(struct gc_live *l, const struct gc_item *item, const struct owners *owners)
+static enum step gc_live_trim(struct gc_live *l, const struct gc_item *item, const struct owners *owners)
 {
 	_cleanup_(answer_done) struct answer answer;
 	int r;
@@ -106,7 +109,7 @@ static enum step trim(struct gc_live *l, const struct gc_item *item, const struc
 	return step_of(l, &item->ref, "cannot trim the owner references of", r, &answer);
 }
 
-/* On success *version is the object's new one. */
+/* On success *version is the object's new version. */
 static enum step unblock(struct gc_live *l, const struct gc_item *item, const struct json *meta, struct str *version)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -120,7 +123,8 @@ static enum step unblock(struct gc_live *l, const struct gc_item *item, const st
 	return step_of(l, &item->ref, "cannot unblock the owners of", r, &answer);
 }
 
-static enum step collect(struct gc_live *l, const struct gc_item *item, const struct json *meta, const struct gc_plan *plan)
+static enum step gc_live_collect(
+	struct gc_live *l, const struct gc_item *item, const struct json *meta, const struct gc_plan *plan)
 {
 	_cleanup_(answer_done) struct answer answer;
 	struct str version = json_text(json_gets(meta, "resourceVersion"));
@@ -137,7 +141,7 @@ static enum step collect(struct gc_live *l, const struct gc_item *item, const st
 	return step_of(l, &item->ref, "cannot delete", r, &answer);
 }
 
-static enum step act(struct gc_live *l, const struct gc_item *item, const struct json *meta)
+static enum step gc_live_act(struct gc_live *l, const struct gc_item *item, const struct json *meta)
 {
 	struct owners owners;
 	struct gc_situation situation = {
@@ -155,9 +159,9 @@ static enum step act(struct gc_live *l, const struct gc_item *item, const struct
 	struct gc_plan plan = gc_plan_for(&situation);
 	switch (plan.action) {
 	case GC_TRIM:
-		return trim(l, item, &owners);
+		return gc_live_trim(l, item, &owners);
 	case GC_DELETE:
-		return collect(l, item, meta, &plan);
+		return gc_live_collect(l, item, meta, &plan);
 	case GC_KEEP:
 		break;
 	}
@@ -166,7 +170,8 @@ static enum step act(struct gc_live *l, const struct gc_item *item, const struct
 
 /* ---- finalizers ---- */
 
-/* Another object in its place needs nothing of us: it has its own uid, and its own turn. */
+/* If another object has the name now, nothing is left to do: it has its own uid and its own
+ * attempt. */
 static enum step finalize_once(struct gc_live *l, const struct gc_ref *r, const char *finalizer)
 {
 	_cleanup_(answer_done) struct answer answer, patched;
@@ -212,6 +217,9 @@ static enum step look_at(struct gc_live *l, const struct gc_item *item)
 	case GC_UNKNOWN:
 		return STEP_FAILED;
 	case GC_ABSENT:
+		if (item->is_virtual && gc_ref_may_live_elsewhere(&item->ref)) {
+			return STEP_HOPELESS;
+		}
 		gc_core_deny(l->core, &item->ref);
 		return STEP_DONE;
 	case GC_IMPOSSIBLE:
@@ -219,10 +227,10 @@ static enum step look_at(struct gc_live *l, const struct gc_item *item)
 	case GC_FOUND:
 		break;
 	}
-	return item->is_waiting ? wait_for_dependents(l, item) : act(l, item, json_gets(answer.body, "metadata"));
+	return item->is_waiting ? wait_for_dependents(l, item) : gc_live_act(l, item, json_gets(answer.body, "metadata"));
 }
 
-/* What it is to be done about is taken from the graph again after each conflict: it may have changed with the object. */
+/* Reads the graph again after each conflict: the object's references may have changed. */
 static enum step delete_once(struct gc_live *l, struct str uid, bool *ret_is_virtual)
 {
 	struct gc_item item;
@@ -248,7 +256,8 @@ enum gc_outcome gc_attempt_delete(struct gc_core *c, struct str uid)
 	if (s != STEP_DONE) {
 		return s == STEP_HOPELESS ? GC_DONE : GC_RETRY;
 	}
-	/* An owner that no informer has shown may have come and gone between two watches: ask until it is seen or denied. */
+	/* An owner that no informer has shown may have come and gone between two watches. It is
+	 * retried until it is seen or denied. */
 	struct gc_item item;
 	return is_virtual && gc_core_get(c, uid, &l.arena, &item) && item.is_virtual ? GC_RETRY : GC_DONE;
 }
@@ -260,7 +269,7 @@ static bool orphan_one(struct gc_live *l, const struct gc_ref *dependent, struct
 
 	answer_init(&answer);
 	r = gc_live_unrefer(l, dependent, &owner_uid, 1, &answer);
-	if (r && !gc_live_is_absent(dependent, &answer)) {
+	if (r && !gc_live_is_absent(l, dependent, &answer)) {
 		gc_live_complain(l, dependent, "cannot orphan", &answer);
 		return false;
 	}
@@ -283,4 +292,34 @@ enum gc_outcome gc_attempt_orphan(struct gc_core *c, struct str uid)
 		n_failed += orphan_one(&l, &dependents[i], uid) ? 0 : 1;
 	}
 	return n_failed == 0 && finalize(&l, &item.ref, GC_FINALIZER_ORPHAN) == STEP_DONE ? GC_DONE : GC_RETRY;
+}
+
+/* ---- the decision ---- */
+
+/* The decision follows attemptToDeleteItem of kube's garbage collector: one solid owner keeps
+ * the object. If an owner waits for this object in the foreground, the object is deleted in the
+ * foreground too, so that its dependents go first. */
+/* The finalizers on the object record the propagation policy that a user asked for; it is kept. */
+static const char *propagation_of(const struct gc_situation *s)
+{
+	if (s->has_orphan_finalizer) {
+		return "Orphan";
+	}
+	return s->has_foreground_finalizer ? "Foreground" : "Background";
+}
+
+struct gc_plan gc_plan_for(const struct gc_situation *s)
+{
+	size_t n_dangling = s->n_owners[GC_DANGLING], n_waiting = s->n_owners[GC_WAITING];
+
+	if (s->n_owners[GC_SOLID] > 0) {
+		return (struct gc_plan){.action = n_dangling + n_waiting > 0 ? GC_TRIM : GC_KEEP};
+	}
+	if (n_dangling + n_waiting == 0) {
+		return (struct gc_plan){.action = GC_KEEP};
+	}
+	if (n_waiting > 0 && s->has_dependents) {
+		return (struct gc_plan){.action = GC_DELETE, .propagation = "Foreground", .unblocks = s->has_waiting_dependent};
+	}
+	return (struct gc_plan){.action = GC_DELETE, .propagation = propagation_of(s)};
 }

@@ -1,6 +1,7 @@
-/* The garbage collector's attempts: what an object and its owners are is asked of the server, never taken from the graph, and every deletion
- * names the uid and the version that the decision was made on. Whoever changed the object meanwhile, by giving it an
- * owner for example, wins; the attempt is then made again on what is there now. */
+/* The garbage collector's attempts. An attempt reads the object and its owners from the server,
+ * never from the graph. Every deletion names the uid and version that the decision was made on. If
+ * somebody changes the object meanwhile, for example by giving it an owner, the deletion fails and
+ * the attempt is repeated. */
 #ifndef CONTROLLERS_GC_GC_ATTEMPT_H
 #define CONTROLLERS_GC_GC_ATTEMPT_H
 
@@ -8,7 +9,7 @@
 
 enum gc_outcome {
 	GC_DONE,
-	GC_RETRY, /* later, with back-off: something failed, or has to be seen by an informer yet */
+	GC_RETRY, /* try later, with back-off: something failed, or an informer has yet to see it */
 };
 
 enum gc_outcome gc_attempt_delete(struct gc_core *c, struct str uid);

@@ -1,6 +1,7 @@
-/* What the threads of the garbage collector share, under one lock: the graph, and which resource serves which kind. The lock is held
- * for look-ups and changes in memory, never for I/O; the graph's sink runs under it and may only put keys into queues, which have
- * locks of their own. */
+/* The state that the threads of the garbage collector share, under one lock: the graph, and
+ * which resource serves which kind. The lock is held for look-ups and changes in memory, never for
+ * I/O. The graph's sink runs under it, and may only put keys into queues, which have their own
+ * locks. */
 #ifndef CONTROLLERS_GC_GC_CORE_H
 #define CONTROLLERS_GC_GC_CORE_H
 
@@ -11,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What discovery said at some time; counted. */
+/* The result of one discovery; reference-counted. */
 struct gc_types {
 	struct discovery found;
 	_Atomic unsigned refs;
@@ -35,12 +36,14 @@ void gc_core_done(struct gc_core *c);
 struct gc_types *gc_core_types(struct gc_core *c); /* a reference */
 void gc_core_set_types(struct gc_core *c, struct gc_types *t);
 
-/* For the log; cut when it is long. */
+/* Writes to the log; a long text is cut. */
 void gc_core_notice(struct gc_core *c, bool is_problem, const char *format, ...) _printf_(3, 4);
 
 /* As the functions of gc_graph.h. */
 int gc_core_observe(struct gc_core *c, const struct gc_object *o);
 void gc_core_forget(struct gc_core *c, const struct gc_ref *r, bool is_guess);
+uint32_t gc_core_begin_list(struct gc_core *c);
+void gc_core_end_list(struct gc_core *c, struct str api_version, struct str kind, uint32_t listing);
 void gc_core_deny(struct gc_core *c, const struct gc_ref *r);
 bool gc_core_get(struct gc_core *c, struct str uid, struct arena *a, struct gc_item *ret);
 size_t gc_core_dependents(struct gc_core *c, struct str uid, struct arena *a, struct gc_ref **ret);

@@ -1,6 +1,5 @@
-/* All requests of the collector, and what their answers prove. The trap is the 404: only one
- * that names the object says that it is absent. One for a whole resource may come from an API
- * service that is away for a moment, and must delete nothing. */
+/* All requests of the collector, and what their answers prove (see enum rest_found). A 404 for a
+ * whole resource may come from an API service that is briefly away, and must delete nothing. */
 #include "controllers/gc/gc_live.h"
 
 #include "controllers/kit/patch.h"
@@ -27,7 +26,7 @@ void gc_live_complain(struct gc_live *l, const struct gc_ref *r, const char *wha
 	}
 }
 
-/* False: the kind is not served. */
+/* Returns false if no resource serves the kind. */
 static bool find_target(struct gc_live *l, const struct gc_ref *r, const struct api_resource **ret_kind, struct target *ret)
 {
 	const struct api_resource *kind = discovery_find_kind(&l->types->found, r->api_version, r->kind);
@@ -43,25 +42,26 @@ static bool find_target(struct gc_live *l, const struct gc_ref *r, const struct 
 	return true;
 }
 
-bool gc_live_is_absent(const struct gc_ref *r, const struct answer *answer)
+bool gc_live_is_absent(struct gc_live *l, const struct gc_ref *r, const struct answer *answer)
 {
-	const struct json *details = json_gets(answer->body, "details");
+	const struct api_resource *kind;
+	struct target t;
 
-	return answer_is(answer, 404, "NotFound") && str_eq(json_text(json_gets(details, "name")), r->name);
+	return find_target(l, r, &kind, &t) && answer_is_absent(answer, &t);
 }
 
 static enum gc_found get(struct gc_live *l, const struct gc_ref *r, const struct target *t, struct answer *answer)
 {
-	int error = rest_get_metadata(l->core->client, t, answer);
-
-	if (gc_live_is_absent(r, answer)) {
+	switch (rest_find_metadata(l->core->client, t, answer)) {
+	case REST_ABSENT:
 		return GC_ABSENT;
-	}
-	if (error) {
+	case REST_UNKNOWN:
 		gc_live_complain(l, r, "cannot get", answer);
 		return GC_UNKNOWN;
+	case REST_FOUND:
+		break;
 	}
-	/* Another object of that name is not the one that was meant. */
+	/* Another object with that name is not the one that was meant. */
 	return str_eq(json_text(json_gets(json_gets(answer->body, "metadata"), "uid")), r->uid) ? GC_FOUND : GC_ABSENT;
 }
 
@@ -80,7 +80,7 @@ enum gc_found gc_live_get(struct gc_live *l, const struct gc_ref *r, struct answ
 	return kind->is_namespaced && r->ns.n == 0 ? GC_IMPOSSIBLE : get(l, r, &t, answer);
 }
 
-/* What is to be done to an object of a kind that is no longer served fails as if nothing had been reached. */
+/* If the kind is no longer served, fails as if the server could not be reached. */
 static int find_or_fail(struct gc_live *l, const struct gc_ref *r, struct target *ret, struct answer *answer)
 {
 	const struct api_resource *kind;
@@ -99,15 +99,15 @@ int gc_live_delete(
 	struct target t;
 	int error = find_or_fail(l, r, &t, answer);
 
-	/* Preconditions: between look and deletion the object may have been replaced, or given
-	 * another owner. */
+	/* Preconditions: since the look the object may have been replaced, or given another
+	 * owner. */
 	options.uid = r->uid;
 	options.resource_version = version;
 	options.propagation = propagation;
 	return error ? error : rest_delete(l->core->client, &t, &options, answer);
 }
 
-/* The strategic patch; kinds without a schema refuse it by 415: *is_refused. */
+/* Sends the strategic patch. Kinds without a schema refuse it with 415, which sets *is_refused. */
 static int patch_strategic(
 	struct gc_live *l, const struct target *t, const struct buf *text, struct answer *answer, bool *is_refused)
 {
@@ -128,8 +128,9 @@ static int unrefer_merge(struct gc_live *l, const struct gc_ref *r, const struct
 	buf_init(&text, PATCH_MAX);
 	error = rest_get_metadata(l->core->client, t, &present);
 	if (error) {
-		answer->code = present.code;
-		answer->message = arena_dup(&answer->arena, present.message);
+		answer_done(answer);
+		*answer = present;
+		answer_init(&present);
 		return error;
 	}
 	gc_patch_unrefer_merge(&text, r->uid, json_gets(present.body, "metadata"), uids, n);

@@ -1,5 +1,6 @@
-/* The garbage collector's eyes: an informer, of metadata only, for every resource that can be listed, watched and deleted, as
- * discovery finds them. One thread, gc.c's, calls these functions; the informers' handlers run on the client's and feed the graph. */
+/* The garbage collector's watches: a metadata informer for every resource that discovery lists
+ * as listable, watchable and deletable. gc.c's thread calls these functions. The informers'
+ * handlers run on the client's thread and feed the graph. */
 #ifndef CONTROLLERS_GC_GC_MONITORS_H
 #define CONTROLLERS_GC_GC_MONITORS_H
 
@@ -9,19 +10,19 @@
 struct gc_monitors {
 	struct gc_core *core;
 	struct list all;
-	void (*on_synced)(void *context); /* another one has been shown all there is; on the client's thread */
+	void (*on_synced)(void *context); /* called on the client's thread when another informer has shown its first list */
 	void *context;
-	atomic_bool has_refused; /* there was no room in the graph for some object */
-	bool has_told; /* that nothing can be discovered; the syncing thread's */
+	atomic_bool has_refused; /* the graph had no room for some object */
+	bool has_told;           /* discovery failed and the log says so; only the syncing thread uses it */
 };
 
 void gc_monitors_init(struct gc_monitors *m, struct gc_core *core, void (*on_synced)(void *context), void *context);
-void gc_monitors_done(struct gc_monitors *m); /* no handler runs any more */
+void gc_monitors_done(struct gc_monitors *m); /* on return no handler runs any more */
 
-/* Discovers anew. What is no longer served is no longer watched; but for a group that could not be asked, all stays. False: nothing is
- * known, nothing was changed. */
+/* Runs discovery again. Resources that are no longer served lose their watch, except in groups
+ * that did not answer. Returns false if discovery failed; then nothing changes. */
 bool gc_monitors_sync(struct gc_monitors *m);
-/* Has everything that is watched been shown once? False too when nothing is. */
+/* Has every informer shown its first list? Returns false if there are no informers. */
 bool gc_monitors_have_synced(const struct gc_monitors *m);
 
 #endif

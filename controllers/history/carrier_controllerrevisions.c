@@ -1,5 +1,5 @@
-/* ControllerRevisions (seed 000), as kube-controller-manager keeps those of a StatefulSet: it
- * may take over this history, and hand it back. */
+/* Keeps ControllerRevisions like kube-controller-manager does for a StatefulSet, so it may take
+ * over such a history and hand it back. */
 #include "controllers/history/history_private.h"
 
 #include "api/model/members.h"
@@ -24,8 +24,8 @@ static bool read_revision(const struct json *object, struct revision *ret, struc
 		*ret_problem = STR("its revision is no number");
 		return false;
 	}
-	/* Those of upstream have no generation, and a label that was spoilt is not what orders
-	 * them. */
+	/* Upstream's revisions have no generation, and the generation does not order them. A
+	 * broken label is therefore ignored. */
 	history_read_generation(json_gets(json_gets(object, "metadata"), "labels"), &r.generation);
 	r.state = history_data_state(json_gets(object, "data"), a);
 	*ret = r;
@@ -56,8 +56,8 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	if (!data) {
 		return NULL;
 	}
-	/* A name that is taken leads to another name, and the label stays as it was: so
-	 * upstream, by which kubectl finds them. */
+	/* If the name is taken, another name is tried, but the hash label stays: upstream does
+	 * so too, and kubectl finds revisions by it. */
 	char first[16], hash[16];
 	history_hash(text, o->collisions, first);
 	history_hash(text, o->collisions + collisions, hash);

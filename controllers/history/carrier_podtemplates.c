@@ -1,5 +1,4 @@
-/* PodTemplates, labelled with their owner's name and the generation of the template (seed 002,
- * "StatefulSet Revision History"). */
+/* Keeps PodTemplates, labelled with their owner's name and the generation of the template. */
 #include "controllers/history/history_private.h"
 
 #include "api/model/members.h"
@@ -11,8 +10,8 @@ enum {
 	HASH_MAX = 10,   /* digits of a hash */
 };
 
-/* The owner's name; one that is too long is cut, and ends in a hash of all of it. Names of
- * owners are longer than a label's value may be. */
+/* The owner's name for a label. A name that is too long is cut, and ends in a hash of the whole
+ * name: names may be longer than label values. */
 static struct str name_within(struct str name, size_t max, struct arena *a)
 {
 	char hash[16];
@@ -49,8 +48,8 @@ static bool read_revision(const struct json *object, struct revision *ret, struc
 	return true;
 }
 
-/* A name that is taken stays taken: the generation is the name (seed 002, "PodTemplate Creation"
- * 5). With a dash between, because "web" and 11 is not "web1" and 1. */
+/* A taken name cannot be replaced by another: the generation is part of it. The dash separates
+ * "web" and 11 from "web1" and 1. */
 static struct json *make(const struct history_owner *o, int64_t number, int64_t collisions _unused_, struct arena *a)
 {
 	if (!json_is(o->state, JSON_OBJECT)) {

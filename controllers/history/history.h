@@ -2,7 +2,7 @@
  * its own (seed 000).
  *
  * Everything here decides and does no I/O. Who uses it reads the carrier's objects, and creates,
- * renumbers and deletes them as told:
+ * renumbers and deletes them by a plan:
  *
  *     history_reconstruct()   which of the objects are this owner's, in order
  *     history_choose()        which of them is the state of today; or the object to create
@@ -13,42 +13,43 @@
  *
  * The state is compared by value, as its type and its defaults see it: null, absent, empty and
  * default are the same (but for a few members that say something by being there:
- * history_equal.c), and neither names nor hashes decide (seed 000, "Version Equivalence"). All
+ * history_data.c), and neither names nor hashes decide (seed 000, "Version Equivalence"). All
  * results live in the arena given, or in what was passed in. */
 #ifndef CONTROLLERS_HISTORY_HISTORY_H
 #define CONTROLLERS_HISTORY_HISTORY_H
 
-#include "api/select/selector.h"
+#include "api/rules/selector.h"
 
 #define HISTORY_LABEL_GENERATION "statefulset-template-revision" /* and of pods (seed 002) */
 #define HISTORY_LABEL_CREATED_BY "created-by-statefulset"        /* of PodTemplates (seed 002) */
 #define HISTORY_LABEL_HASH "controller.kubernetes.io/hash"       /* of ControllerRevisions, upstream's */
 
-/* Whose history, and what its state is now. */
+/* The owner of a history, with its present state. */
 struct history_owner {
 	struct str api_version, kind, ns, name, uid;
-	/* What its revisions match, where the carrier goes by that; NULL: none does. Read once, as it may be long and candidates many. */
+	/* The selector that matches the owner's revisions, for carriers that use it; NULL
+	 * matches none. Parsed once, because it may be long and there may be many candidates. */
 	const struct label_selector *selector;
 	const struct json *state; /* spec.template, as the server shows it */
-	/* What a new ControllerRevision begins with: the template's, and the owner's. May be
-	 * NULL. */
+	/* The labels and annotations of a new ControllerRevision, from the template and the
+	 * owner. May be NULL. */
 	const struct json *labels, *annotations;
-	int64_t generation; /* of the state, spec.templateGeneration; 0: none (seed 002, "nil") */
+	int64_t generation; /* of the state: spec.templateGeneration; 0: none */
 	int64_t collisions; /* status.collisionCount */
-	/* Of revisions to create: the door they go through. Empty: apps/v1, v1. */
+	/* The API version through which revisions are created. Empty: apps/v1, v1. */
 	struct str revision_api_version;
-	/* The state with what the kind's defaults fill in, and amounts in one spelling; NULL when
-	 * it is no such state. What it is given nobody else holds: it may be changed in place. */
+	/* Returns the state with the kind's defaults filled in and quantities in canonical form;
+	 * NULL if it is not a valid state. It may change its argument, which nobody else uses. */
 	struct json *(*normal)(const struct json *state, struct arena *a);
 };
 
-/* One state that is kept. */
+/* One state in a history. */
 struct revision {
-	const struct json *object; /* the carrier's, as it was read; of one to be created: without uid and version */
+	const struct json *object; /* the carrier's object as it was read; one to be created has no uid and version */
 	struct str name, uid, version, created;
 	int64_t number;           /* its place in the order */
-	int64_t generation;       /* of the state when it was first kept; 0: who kept it knew none */
-	const struct json *state; /* NULL: it holds none that could be read */
+	int64_t generation;       /* of the state when it was first kept; 0: its writer knew none */
+	const struct json *state; /* NULL: the object holds no readable state */
 };
 
 struct history {
@@ -56,79 +57,80 @@ struct history {
 	size_t n;
 };
 
-/* Where a state is kept. */
+/* A kind of object that keeps states. */
 struct carrier {
-	const char *name;     /* of the flag: "controllerrevisions", "podtemplates" */
+	const char *name;     /* the value of the flag: "controllerrevisions", "podtemplates" */
 	const char *resource; /* the same, in URLs */
 	const char *kind;
 	bool is_adopted;       /* are orphans that match the owner's selector taken into the history? */
-	bool is_total_limited; /* the limit counts live ones, too (checklist X11) */
+	bool is_total_limited; /* the limit counts live revisions too */
 	/* private from here */
 	bool (*matches)(const struct history_owner *o, const struct json *object);
 	bool (*read)(const struct json *object, struct revision *ret, struct arena *a, struct str *ret_problem);
 	struct json *(*make)(const struct history_owner *o, int64_t number, int64_t collisions, struct arena *a);
-	bool renumbers; /* a state of old that comes back is given the newest number */
+	bool renumbers; /* an old state that returns gets the newest number */
 };
 extern const struct carrier carrier_controllerrevisions, carrier_podtemplates;
-/* name NULL: the default, ControllerRevisions. NULL: there is none of that name. */
+/* Finds a carrier. name NULL: the default, ControllerRevisions. Returns NULL if there is none
+ * with that name. */
 const struct carrier *carrier_by_name(const char *name);
 
-/* Is it of this owner's history, as far as labels say? For choosing what to adopt and what to
- * pass to history_reconstruct(). */
+/* Do its labels make the object part of this owner's history? For choosing what to adopt and
+ * what to pass to history_reconstruct(). */
 bool history_matches(const struct carrier *c, const struct history_owner *o, const struct json *object);
 
-/* What could not be taken into a history though its labels say so: another controller's, or
- * without a valid number. Not fatal (H30, U48, U49). */
+/* Reports an object that is left out of a history although its labels match. It belongs to
+ * another controller, or has no valid number. Not fatal. */
 typedef void history_problem(void *ctx, const struct json *object, struct str problem);
 
-/* objects: candidates, whatever their order; those without a controller are no part of a history
- * unless carrier is_adopted (upstream lists them before they are adopted, too). */
+/* objects: candidates, in any order. Objects without a controller are left out unless the
+ * carrier is_adopted: upstream lists them before it adopts them, too. */
 void history_reconstruct(struct history *ret, const struct carrier *c, const struct history_owner *o,
 	const struct json *const *objects, size_t n, history_problem *on_problem, void *ctx, struct arena *a);
 
 struct revision *history_by_name(const struct history *h, struct str name);
-struct revision *history_by_generation(const struct history *h, int64_t generation); /* the newest one of it; NULL for 0 */
+struct revision *history_by_generation(const struct history *h, int64_t generation); /* the newest one with it; NULL for 0 */
 
 enum history_action {
-	HISTORY_UNCHANGED = 1, /* revision is the newest, nothing is to be written */
-	HISTORY_RENUMBERED,    /* revision is an older one: it gets `number`, by a patch (history_renumber) */
-	HISTORY_REUSED,        /* revision is an older one, and stays as it is (seed 002, "Template Updates" 4.2) */
-	HISTORY_CREATED,       /* revision is new: its object is to be created */
+	HISTORY_UNCHANGED = 1, /* the newest revision matches: nothing to write */
+	HISTORY_RENUMBERED,    /* an older revision matches: a patch gives it `number` (history_renumber) */
+	HISTORY_REUSED,        /* an older revision matches, and stays as it is */
+	HISTORY_CREATED,       /* no revision matches: a new object is to be created */
 };
 
 struct history_choice {
 	enum history_action action;
-	struct revision revision; /* number: the one it is to have */
+	struct revision revision; /* with the number that it should have */
 };
 
-/* collisions: how often a name was found to be taken (history_is_same() says by what) in this
- * pass, beyond the owner's collisions. False: a revision would have to be created, and cannot,
- * because the state is none or is too big to keep. */
+/* Chooses the revision of the present state. collisions: how many names of this pass were taken
+ * by another object (history_is_same()), on top of the owner's collisions. Returns false if a
+ * revision would be needed but cannot be made, because the state is missing or too big. */
 bool history_choose(struct history_choice *ret, const struct carrier *c, const struct history_owner *o, const struct history *h,
 	int64_t collisions, struct arena *a);
 
-/* What stands under the name of a revision that was to be created: is it that very revision of
- * this very owner (created before, by a try whose answer was lost)? A state of somebody else is
- * never shared (H55). */
+/* Is the object that already has the name the revision that was to be created, for the same
+ * owner? An earlier try may have created it and lost the answer. Owners never share a revision. */
 bool history_is_same(const struct carrier *c, const struct history_owner *o, const struct revision *wanted,
 	const struct json *found, struct arena *a);
 
-/* A merge patch that gives it the number, and only to the version that was read. */
+/* Writes a merge patch that sets the number, for exactly the version that was read. */
 void history_renumber(const struct revision *r, int64_t number, struct buf *out);
 
-/* The same state, compared by value after defaulting? */
+/* Are the states equal by value, after defaulting? */
 bool history_equal_states(const struct history_owner *o, const struct json *a, const struct json *b, struct arena *arena);
 
-/* Those to delete, oldest first: more than `limit` (negative: none) that are not live. How many.
- * is_live: current, update, or a pod was made from it. */
+/* Lists the revisions to delete, oldest first, so that at most `limit` revisions that are not
+ * live remain; a negative limit keeps all. Returns how many. is_live: it is current or update, or a
+ * pod was made from it. */
 size_t history_excess(const struct carrier *c, const struct history *h, int64_t limit,
 	bool (*is_live)(void *ctx, const struct revision *r), void *ctx, struct revision ***ret, struct arena *a);
 
 /* ---- ControllerRevisions as upstream writes them: to the byte, since kubectl and kube-controller-manager read them ---- */
 
-/* {"spec":{"template":{...,"$patch":"replace"}}} with sorted members. */
+/* Writes {"spec":{"template":{...,"$patch":"replace"}}} with sorted members. */
 void history_data_write(const struct json *state, struct buf *out);
-/* The template in such data; NULL: it holds none. */
+/* Returns the template in such data; NULL if it has none. */
 const struct json *history_data_state(const struct json *data, struct arena *a);
 /* 32-bit FNV-1 of data and the decimal count, in the alphabet without vowels. out: at least 11
  * bytes, ended by NUL. */

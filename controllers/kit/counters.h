@@ -1,4 +1,5 @@
-/* What a controller counts, for metrics; any thread. A table of names says what its numbers mean. */
+/* Counters of a controller for metrics; any thread may use them. A table of names describes the
+ * numbers. */
 #ifndef CONTROLLERS_KIT_COUNTERS_H
 #define CONTROLLERS_KIT_COUNTERS_H
 
@@ -21,7 +22,7 @@ static inline void count(struct counters *c, unsigned which)
 	atomic_fetch_add_explicit(&c->n[which], 1, memory_order_relaxed);
 }
 
-/* Prometheus' text. */
+/* Writes Prometheus text. */
 void counters_write(struct counters *c, const struct counter_name *names, size_t n, struct buf *out);
 
 #endif

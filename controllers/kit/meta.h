@@ -1,4 +1,4 @@
-/* metadata as the garbage collector reads it. */
+/* Reads metadata for the garbage collector. */
 #ifndef CONTROLLERS_KIT_META_H
 #define CONTROLLERS_KIT_META_H
 
@@ -10,15 +10,16 @@
 
 bool gc_meta_is_deleting(const struct json *meta);
 bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer);
-/* The one of ownerReferences that controls it; NULL: none does. */
+/* Returns the entry of ownerReferences that controls the object; NULL if none does. */
 const struct json *gc_meta_controller(const struct json *meta);
-/* The reference that makes an object the owner's: controller and blockOwnerDeletion are true. ns is not looked at. */
+/* Makes a reference to the owner with controller and blockOwnerDeletion true. Ignores ns. */
 struct json *gc_meta_controlled_by(const struct gc_ref *owner, struct arena *a);
-/* One of ownerReferences; ns: of the object that has it. */
+/* Reads an entry of ownerReferences; ns: the namespace of the object that has it. */
 struct gc_ref gc_meta_owner(const struct json *owner, struct str ns);
-/* The whole; text is the metadata's, the list of owners in the arena. version is left to the caller. */
+/* Reads an object. Its text points into meta, the list of owners is in the arena. The caller
+ * sets version and listing. */
 struct gc_object gc_meta_object(const struct json *meta, struct str api_version, struct str kind, struct arena *a);
-/* A changeable copy; where there is no object, an empty one. */
+/* Returns a changeable copy, or an empty object if there is none. */
 struct json *copy_or_empty(struct arena *a, const struct json *object);
 
 #endif

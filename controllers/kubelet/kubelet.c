@@ -1,59 +1,55 @@
-/* Nodes without machines: gives pods a node and tells in their status what a kubelet would tell
- * whose containers start at once and never fail by themselves. Nothing runs. What Kubernetes'
- * scheduler and kubelet do for whoever watches pods, and nothing of what they do for containers.
+/* Nodes without machines: binds pods to nodes and writes their status, as a kubelet would whose
+ * containers start at once and never fail by themselves. No container runs. It does what
+ * Kubernetes' scheduler and kubelet do for everyone who watches pods.
  *
- * Everything is decided by what stands in the pod (kubelet_plan.h). Kept here is only what a
- * restart may forget: since when a pod has been seen, and which addresses are taken. */
+ * The pod itself decides everything (kubelet_plan.h). This file keeps only what a restart may
+ * forget: since when it has seen a pod, and which addresses are taken. */
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "client/informer.h"
 #include "controllers/kit/controller.h"
-#include "controllers/kit/workers.h"
 #include "controllers/kubelet/addresses.h"
 #include "controllers/kubelet/kubelet_plan.h"
 #include "controllers/kubelet/node_plan.h"
+#include "controllers/kubelet/placement.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 enum {
 	WORKERS = 4,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
-	TOLD_AFTER = 8, /* failures, which is after a second */
+	TOLD_AFTER = 8, /* that many failures take about a second */
 	SCRATCH_MAX = 64 << 20,
 	PATCH_MAX = 16 << 20,
 	KEY_MAX = 4096,
-	RENEW_MS = 10 * 1000,        /* kubelets' */
+	RENEW_MS = 10 * 1000,        /* kubelets' interval */
 	PODS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
 };
 
 static const struct resource pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
 static const struct resource nodes = {{"", 0}, {"v1", 2}, {"nodes", 5}};
+static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 static const struct resource leases = {{"coordination.k8s.io", 19}, {"v1", 2}, {"leases", 6}};
 
-/* What is kept about a pod that was seen. */
+/* What the controller keeps about a pod that it has seen. */
 struct sandbox {
 	uint32_t address;                      /* 0: none yet */
 	int64_t started_at_ms, stopping_at_ms; /* first seen with a node, deleted; monotonic; 0: not yet */
 };
 
 struct kubelet {
-	const struct controller_env *env;
+	struct controller_run run; /* keys: NAMESPACE/NAME of pods, NAME of nodes */
 	uint32_t n_nodes;
 	_Atomic uint32_t next_node;
-	_Atomic bool is_missed; /* somebody waits for signs of life */
-	struct workqueue *queue;      /* NAMESPACE/NAME of pods, NAME of nodes */
-	struct informer *pods, *nodes;
-	struct workers workers;
+	_Atomic bool is_missed; /* a node controller waits for signs of life, so Leases are renewed */
+	struct informer *pods, *nodes, *namespaces;
 	pthread_mutex_t lock; /* guards what follows; the client's thread and workers use it */
 	struct map sandboxes; /* by uid */
+	struct map dependent; /* keys of pods to be looked at again when a node or a namespace changes; values: themselves */
 	struct addresses addresses;
 };
-
-static void notice(struct kubelet *k, bool is_problem, struct str text)
-{
-	k->env->on_notice(k->env->ctx, fake_kubelet.name, is_problem, text);
-}
 
 static struct str now(struct arena *a)
 {
@@ -64,7 +60,7 @@ static struct str now(struct arena *a)
 
 /* ---- sandboxes ---- */
 
-/* With the lock held. NULL: there are too many. */
+/* The caller holds the lock. Returns NULL if there are too many. */
 static struct sandbox *find_sandbox(struct kubelet *k, struct str uid)
 {
 	struct sandbox *s = map_get(&k->sandboxes, uid);
@@ -75,7 +71,7 @@ static struct sandbox *find_sandbox(struct kubelet *k, struct str uid)
 	return s;
 }
 
-/* Addresses that pods have are nobody else's, whoever gave them. */
+/* Marks an address that the pod has already as taken, no matter who gave it. */
 static void note_pod(struct kubelet *k, const struct item *pod)
 {
 	struct str ip = member_text(json_gets(pod->object, "status"), "podIP");
@@ -104,7 +100,8 @@ static int64_t since(int64_t *at_ms, int64_t now_ms)
 	return now_ms - *at_ms;
 }
 
-/* How the pod is looked at now. False: it is gone, and with it its sandbox. */
+/* Fills in how the pod is looked at now. Returns false if the pod is gone, and its sandbox with
+ * it. */
 static bool look(struct kubelet *k, struct arena *a, const struct item *pod, struct kubelet_look *ret)
 {
 	int64_t index = fake_node_index(member_text(json_gets(pod->object, "spec"), "nodeName")), now_ms = clock_mono_ms();
@@ -131,20 +128,77 @@ static bool look(struct kubelet *k, struct arena *a, const struct item *pod, str
 	return s != NULL;
 }
 
-/* ---- what is written ---- */
+/* ---- nodes for pods ---- */
 
-/* A version or a uid that is not the pod's any more: the change which made it so comes by itself. */
-static bool is_settled(int error, const struct answer *answer)
+/* A pod that depends on nodes must be noted before the nodes are read, so that no change in
+ * between is missed. */
+static void note_dependent(struct kubelet *k, struct str key, bool is_dependent)
 {
-	return !error || answer_is(answer, 404, NULL) || answer_is(answer, 409, NULL);
+	pthread_mutex_lock(&k->lock);
+	if (is_dependent) {
+		map_set(&k->dependent, key, k, NULL);
+	} else {
+		map_remove(&k->dependent, key);
+	}
+	pthread_mutex_unlock(&k->lock);
 }
 
-static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t, const struct item *pod, struct answer *answer)
+static void wake_dependent(struct kubelet *k)
+{
+	pthread_mutex_lock(&k->lock);
+	for (struct map_entry *e = map_next(&k->dependent, NULL); e; e = map_next(&k->dependent, e)) {
+		workqueue_add(k->run.queue, e->key);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Chooses nodes in turn, among those that take the pod. Returns false with the reason if none
+ * does; the reason is empty if no node is registered yet. */
+static bool choose_node(struct kubelet *k, struct arena *a, const struct item *pod, uint32_t *ret, struct str *ret_why)
+{
+	uint32_t first = atomic_fetch_add(&k->next_node, 1);
+	unsigned counts[PLACEMENT_FITS] = {0}, n_nodes = 0;
+	char name[NODE_NAME_SIZE];
+	for (uint32_t i = 0; i < k->n_nodes; i++) {
+		uint32_t index = (first + i) % k->n_nodes;
+		fake_node_name(name, index);
+		_cleanup_(item_unrefp) struct item *node = informer_get(k->nodes, STR(""), str_of(name));
+		if (!node || item_is_deleting(node)) {
+			continue;
+		}
+		enum placement p = placement_of(pod->object, node->object);
+		if (p == PLACEMENT_FITS) {
+			*ret = index;
+			return true;
+		}
+		counts[p]++;
+		n_nodes++;
+	}
+	_cleanup_(buf_done) struct buf why;
+	buf_init(&why, KEY_MAX);
+	if (n_nodes) {
+		placement_explain(&why, counts);
+	}
+	*ret_why = arena_dup(a, buf_str(&why));
+	return false;
+}
+
+/* ---- what is written ---- */
+
+/* If the version or the uid is no longer the pod's, the event of that change brings the pod
+ * back. */
+static bool is_settled(int error, const struct target *t, const struct answer *answer)
+{
+	return !error || answer_is_absent(answer, t) || answer_is(answer, 409, NULL);
+}
+
+static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t, const struct item *pod, uint32_t index,
+	struct answer *answer)
 {
 	struct target binding = *t;
 	struct json *body = json_object(a), *meta = json_object(a), *node = json_object(a);
 	char name[NODE_NAME_SIZE];
-	fake_node_name(name, atomic_fetch_add(&k->next_node, 1) % k->n_nodes);
+	fake_node_name(name, index);
 	binding.subresource = "binding";
 	json_add(a, body, STR("apiVersion"), json_string(a, STR("v1")));
 	json_add(a, body, STR("kind"), json_string(a, STR("Binding")));
@@ -156,10 +210,11 @@ static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t,
 	json_add(a, node, STR("apiVersion"), json_string(a, STR("v1")));
 	json_add(a, node, STR("kind"), json_string(a, STR("Node")));
 	json_add(a, node, STR("name"), json_string(a, str_of(name)));
-	return is_settled(rest_create(k->env->client, &binding, body, answer), answer);
+	return is_settled(rest_create(k->run.env->client, &binding, body, answer), t, answer);
 }
 
-/* A merge patch replaces lists; the version that was looked at makes sure that nothing of others is lost with that. */
+/* A merge patch replaces lists. It carries the version that was read, so it overwrites no change
+ * by others. */
 static bool report(struct kubelet *k, struct arena *a, const struct target *t, const struct item *item, struct json *changes,
 	struct answer *answer)
 {
@@ -173,24 +228,24 @@ static bool report(struct kubelet *k, struct arena *a, const struct target *t, c
 	json_add(a, meta, STR("resourceVersion"), json_gets(item_meta(item), "resourceVersion"));
 	json_add(a, patch, STR("status"), changes);
 	return json_encode(&text, patch) &&
-		is_settled(rest_patch(k->env->client, &status, PATCH_MERGE, buf_str(&text), answer), answer);
+		is_settled(rest_patch(k->run.env->client, &status, PATCH_MERGE, buf_str(&text), answer), t, answer);
 }
 
 static bool remove_pod(struct kubelet *k, const struct target *t, const struct item *pod, struct answer *answer)
 {
 	const struct delete_options options = {.uid = pod->uid, .grace_s = 0};
-	return is_settled(rest_delete(k->env->client, t, &options, answer), answer);
+	return is_settled(rest_delete(k->run.env->client, t, &options, answer), t, answer);
 }
 
 /* ---- one pod ---- */
 
-static bool carry_out(
-	struct kubelet *k, struct arena *a, const struct item *pod, const struct kubelet_plan *plan, struct answer *answer)
+static bool carry_out(struct kubelet *k, struct arena *a, const struct item *pod, const struct kubelet_plan *plan,
+	uint32_t node, struct answer *answer)
 {
 	const struct target t = {.resource = &pods, .namespace = pod->namespace, .name = pod->name};
 	switch (plan->step) {
 	case KUBELET_BIND:
-		return bind_pod(k, a, &t, pod, answer);
+		return bind_pod(k, a, &t, pod, node, answer);
 	case KUBELET_REPORT:
 		return report(k, a, &t, pod, plan->status, answer);
 	case KUBELET_REMOVE:
@@ -201,24 +256,45 @@ static bool carry_out(
 	return true;
 }
 
-/* True: nothing is left to be done until something changes. Before all pods are known nobody knows which addresses are free. */
+static struct str node_of(const struct item *pod)
+{
+	return member_text(json_gets(pod->object, "spec"), "nodeName");
+}
+
+/* Returns true when nothing is left to do until something changes. It waits until all pods,
+ * nodes and namespaces are known: pods show which addresses are taken, and nodes and namespaces
+ * carry annotations. */
 static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct str name, struct answer *answer)
 {
 	_cleanup_(item_unrefp) struct item *pod = informer_get(k->pods, ns, name);
+	_cleanup_(item_unrefp) struct item *node = NULL, *namespace = NULL;
 	_cleanup_(arena_done) struct arena a;
 	struct kubelet_look how = {0};
+	uint32_t index = 0;
 	arena_init(&a, SCRATCH_MAX);
-	if (!informer_has_synced(k->pods)) {
+	if (!informer_has_synced(k->pods) || !informer_has_synced(k->nodes) || !informer_has_synced(k->namespaces)) {
 		return false;
 	}
 	if (!pod || !look(k, &a, pod, &how)) {
 		return true;
 	}
-	const struct kubelet_plan plan = kubelet_decide(&a, pod->object, &how);
-	if (plan.wait_ms >= 0) {
-		workqueue_add_after(k->queue, key, plan.wait_ms);
+	note_dependent(k, key, true);
+	node = informer_get(k->nodes, STR(""), node_of(pod));
+	namespace = informer_get(k->namespaces, STR(""), ns);
+	how.node = node ? item_meta(node) : NULL;
+	how.namespace = namespace ? item_meta(namespace) : NULL;
+	if (kubelet_is_to_be_bound(pod->object) && !choose_node(k, &a, pod, &index, &how.unschedulable) &&
+		!how.unschedulable.n) {
+		return true;
 	}
-	return carry_out(k, &a, pod, &plan, answer);
+	const struct kubelet_plan plan = kubelet_decide(&a, pod->object, &how);
+	if (!plan.is_dependent) {
+		note_dependent(k, key, false);
+	}
+	if (plan.wait_ms >= 0) {
+		workqueue_add_after(k->run.queue, key, plan.wait_ms);
+	}
+	return carry_out(k, &a, pod, &plan, index, answer);
 }
 
 /* ---- one node ---- */
@@ -226,10 +302,10 @@ static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct
 static bool register_node(struct kubelet *k, struct arena *a, uint32_t index, struct answer *answer)
 {
 	const struct target t = {.resource = &nodes};
-	return is_settled(rest_create(k->env->client, &t, fake_node(a, index, now(a)), answer), answer);
+	return is_settled(rest_create(k->run.env->client, &t, fake_node(a, index, now(a)), answer), &t, answer);
 }
 
-/* Only where somebody waits for it: where nobody does, nodes at rest cost nothing. */
+/* Called only if somebody waits for the Lease: otherwise idle nodes cost nothing. */
 static bool renew_lease(struct kubelet *k, struct arena *a, struct str name, struct answer *answer)
 {
 	const struct target all = {.resource = &leases, .namespace = STR("kube-node-lease")};
@@ -240,12 +316,12 @@ static bool renew_lease(struct kubelet *k, struct arena *a, struct str name, str
 	own.name = name;
 	time_format_rfc3339_micro(renewed, clock_wall_us());
 	json_encode(&text, fake_node_renewal(a, str_of(renewed)));
-	int error = rest_patch(k->env->client, &own, PATCH_MERGE, buf_str(&text), answer);
-	if (answer_is(answer, 404, NULL)) {
-		error = rest_create(k->env->client, &all, fake_node_lease(a, name, str_of(renewed)), answer);
+	int error = rest_patch(k->run.env->client, &own, PATCH_MERGE, buf_str(&text), answer);
+	if (answer_is_absent(answer, &own)) {
+		error = rest_create(k->run.env->client, &all, fake_node_lease(a, name, str_of(renewed)), answer);
 	}
-	workqueue_add_after(k->queue, name, RENEW_MS);
-	return is_settled(error, answer);
+	workqueue_add_after(k->run.queue, name, RENEW_MS);
+	return is_settled(error, &own, answer) || answer_is_without_namespace(answer, all.namespace);
 }
 
 static bool look_at_node(struct kubelet *k, struct str name, struct answer *answer)
@@ -268,14 +344,14 @@ static bool look_at_node(struct kubelet *k, struct str name, struct answer *answ
 
 /* ---- work ---- */
 
-/* Once for each object, and only of what goes on: a server that restarts refuses for a moment. */
+/* Logs only problems that last, once per object: a server that restarts refuses for a moment. */
 static void complain(struct kubelet *k, struct str key, const struct answer *answer)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, KEY_MAX);
-	if (workqueue_failures(k->queue, key) == TOLD_AFTER && answer->code) {
+	if (workqueue_failures(k->run.queue, key) == TOLD_AFTER && answer->code) {
 		buf_printf(&text, STR_FMT ": " STR_FMT "; trying again", STR_ARG(key), STR_ARG(answer->message));
-		notice(k, true, buf_str(&text));
+		controller_notice(&k->run, true, buf_str(&text));
 	}
 }
 
@@ -286,9 +362,9 @@ static void work(void *ctx, struct str key)
 	_cleanup_(answer_done) struct answer answer;
 	answer_init(&answer);
 	if (str_cut(key, '/', &ns, &name) ? look_at_pod(k, key, ns, name, &answer) : look_at_node(k, key, &answer)) {
-		workqueue_forget(k->queue, key);
+		workqueue_forget(k->run.queue, key);
 	} else {
-		workqueue_retry(k->queue, key);
+		workqueue_retry(k->run.queue, key);
 		complain(k, key, &answer);
 	}
 }
@@ -299,7 +375,7 @@ static void pod_changed(struct kubelet *k, const struct item *pod)
 {
 	note_pod(k, pod);
 	if (kubelet_is_concerned(pod->object)) {
-		workers_wake(k->queue, pod->namespace, pod->name);
+		workers_wake(k->run.queue, pod->namespace, pod->name);
 	}
 }
 
@@ -308,7 +384,7 @@ static void on_add(void *ctx, struct item *pod, bool is_initial _unused_)
 	pod_changed(ctx, pod);
 }
 
-/* One name, another pod: the deletion of the first was not seen. */
+/* A pod with another uid has taken the name: the watch missed the deletion of the old pod. */
 static void on_update(void *ctx, struct item *old, struct item *pod)
 {
 	if (!str_eq(old->uid, pod->uid)) {
@@ -319,6 +395,8 @@ static void on_update(void *ctx, struct item *old, struct item *pod)
 
 static void on_delete(void *ctx, struct item *pod, bool is_guess _unused_)
 {
+	_cleanup_(mem_freep) char *key = mem_printf(STR_FMT "/" STR_FMT, STR_ARG(pod->namespace), STR_ARG(pod->name));
+	note_dependent(ctx, str_of(key), false);
 	forget_pod(ctx, pod);
 }
 
@@ -327,7 +405,7 @@ static void ask_for_nodes(struct kubelet *k)
 	char name[NODE_NAME_SIZE];
 	for (uint32_t i = 0; i < k->n_nodes; i++) {
 		fake_node_name(name, i);
-		workqueue_add(k->queue, str_of(name));
+		workqueue_add(k->run.queue, str_of(name));
 	}
 }
 
@@ -338,18 +416,22 @@ static void on_node(void *ctx, struct item *node)
 		if (fake_node_is_missed(node->object) && !atomic_exchange(&k->is_missed, true)) {
 			ask_for_nodes(k);
 		}
-		workqueue_add(k->queue, node->name);
+		workqueue_add(k->run.queue, node->name);
 	}
 }
 
 static void on_node_add(void *ctx, struct item *node, bool is_initial _unused_)
 {
 	on_node(ctx, node);
+	wake_dependent(ctx);
 }
 
-static void on_node_update(void *ctx, struct item *old _unused_, struct item *node)
+static void on_node_update(void *ctx, struct item *old, struct item *node)
 {
 	on_node(ctx, node);
+	if (placement_may_differ(old->object, node->object)) {
+		wake_dependent(ctx);
+	}
 }
 
 static void on_node_delete(void *ctx, struct item *node, bool is_guess _unused_)
@@ -357,76 +439,161 @@ static void on_node_delete(void *ctx, struct item *node, bool is_guess _unused_)
 	on_node(ctx, node);
 }
 
-static void on_problem(void *ctx, bool is_over _unused_, struct str text)
+static void on_namespace_update(void *ctx, struct item *old, struct item *namespace)
 {
-	notice(ctx, true, text);
+	if (placement_may_differ(old->object, namespace->object)) {
+		wake_dependent(ctx);
+	}
 }
 
 /* ---- its life ---- */
 
-static void *start(const struct controller_env *env)
-{
-	struct kubelet *k = mem_new(struct kubelet);
-	k->env = env;
-	k->n_nodes = (uint32_t)MIN(MAX(env->fake_nodes, (int64_t)1), (int64_t)FAKE_NODES_MAX);
-	pthread_mutex_init(&k->lock, NULL);
-	map_init(&k->sandboxes, PODS_MAX);
-	addresses_init(&k->addresses);
-	k->queue = workqueue_new("fake_kubelet", RETRY_FIRST_MS, RETRY_LAST_MS);
-	k->pods = informer_new(&(struct informer_options){
-		.client = env->client,
-		.outage = env->outage,
-		.resource = pods,
-		.left_out = item_managers,
-		.handlers = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete, .on_problem = on_problem},
-		.ctx = k,
-	});
-	k->nodes = informer_new(&(struct informer_options){
-		.client = env->client,
-		.outage = env->outage,
-		.resource = nodes,
-		.left_out = item_managers,
-		.handlers = {.on_add = on_node_add,
-			.on_update = on_node_update,
-			.on_delete = on_node_delete,
-			.on_problem = on_problem},
-		.ctx = k,
-	});
-	ask_for_nodes(k);
-	k->workers = (struct workers){.queue = k->queue, .work = work, .ctx = k};
-	if (workers_start(&k->workers, WORKERS)) {
-		notice(k, true, STR("cannot start a thread: nothing will be done"));
-	}
-	return k;
-}
-
-static void stop(void *state)
+static void begin(void *state)
 {
 	struct kubelet *k = state;
-	workers_stop(&k->workers);
-	informer_free(k->nodes);
-	informer_free(k->pods);
-	workqueue_free(k->queue);
+	k->n_nodes = (uint32_t)MIN(MAX(k->run.env->fake_nodes, (int64_t)1), (int64_t)FAKE_NODES_MAX);
+	pthread_mutex_init(&k->lock, NULL);
+	map_init(&k->sandboxes, PODS_MAX);
+	map_init(&k->dependent, PODS_MAX);
+	addresses_init(&k->addresses);
+	k->pods = controller_watch(&k->run,
+		(struct informer_options){
+			.resource = pods,
+			.left_out = item_managers,
+			.handlers = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete},
+		});
+	k->nodes = controller_watch(&k->run,
+		(struct informer_options){
+			.resource = nodes,
+			.left_out = item_managers,
+			.handlers = {.on_add = on_node_add, .on_update = on_node_update, .on_delete = on_node_delete},
+		});
+	k->namespaces = controller_watch(&k->run,
+		(struct informer_options){
+			.resource = namespaces,
+			.metadata_only = true,
+			.handlers = {.on_update = on_namespace_update},
+		});
+	ask_for_nodes(k);
+}
+
+static void end(void *state)
+{
+	struct kubelet *k = state;
 	for (struct map_entry *e = map_next(&k->sandboxes, NULL); e; e = map_next(&k->sandboxes, e)) {
 		mem_free(e->value);
 	}
 	map_done(&k->sandboxes);
+	map_done(&k->dependent);
 	addresses_done(&k->addresses);
 	pthread_mutex_destroy(&k->lock);
-	mem_free(k);
-}
-
-static struct workqueue *queue(void *state, size_t i)
-{
-	struct kubelet *k = state;
-	return i == 0 ? k->queue : NULL;
 }
 
 const struct controller fake_kubelet = {
 	.name = "fake-kubelet",
 	.alias = "fake-kubelet",
 	.is_on_request = true,
-	.start = start,
-	.stop = stop,
-	.queue = queue,
+	.queues = {{"fake_kubelet", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.state_size = sizeof(struct kubelet),
+	.begin = begin,
+	.end = end,
 };
+
+/* ---- addresses ---- */
+
+/* Addresses are numbers with the most significant byte first, as on the wire. Four million are
+ * more than a server keeps pods, and take half a megabyte. */
+enum {
+	FIRST = 10u << 24 | 128u << 16,
+	COUNT = 1u << 22,
+	PER_WORD = 64,
+};
+
+void addresses_init(struct addresses *a)
+{
+	a->bits = mem_array(COUNT / PER_WORD, sizeof(*a->bits));
+	a->next = 0;
+}
+
+void addresses_done(struct addresses *a)
+{
+	mem_free(a->bits);
+	a->bits = NULL;
+}
+
+static bool is_ours(uint32_t address)
+{
+	return address >= FIRST && address - FIRST < COUNT;
+}
+
+/* The first and last address of each node-sized network, ending with 0 and 255, belong to no
+ * pod. */
+static bool is_of_a_pod(uint32_t i)
+{
+	return (i & 255) != 0 && (i & 255) != 255;
+}
+
+static uint64_t bit(uint32_t i)
+{
+	return (uint64_t)1 << i % PER_WORD;
+}
+
+static bool try(struct addresses *a, uint32_t i)
+{
+	bool is_free = is_of_a_pod(i) && !(a->bits[i / PER_WORD] & bit(i));
+	if (is_free) {
+		a->bits[i / PER_WORD] |= bit(i);
+	}
+	return is_free;
+}
+
+uint32_t addresses_take(struct addresses *a)
+{
+	for (uint32_t n = 0; n < COUNT; n++) {
+		uint32_t i = a->next;
+		a->next = (i + 1) % COUNT;
+		if (try(a, i)) {
+			return FIRST + i;
+		}
+	}
+	return 0;
+}
+
+/* Accepts four numbers and three dots, nothing else. */
+static uint32_t parse(struct str text)
+{
+	uint32_t address = 0;
+	struct str rest = text;
+	for (int i = 0; i < 4; i++) {
+		struct str part = rest;
+		uint64_t n;
+		bool has_more = str_cut(rest, '.', &part, &rest);
+		if (has_more != (i < 3) || part.n > 3 || !str_to_uint64(part, &n) || n > 255) {
+			return 0;
+		}
+		address = address << 8 | (uint32_t)n;
+	}
+	return address;
+}
+
+uint32_t addresses_note(struct addresses *a, struct str text)
+{
+	uint32_t address = parse(text);
+	if (!is_ours(address)) {
+		return 0;
+	}
+	a->bits[(address - FIRST) / PER_WORD] |= bit(address - FIRST);
+	return address;
+}
+
+void addresses_give_back(struct addresses *a, uint32_t address)
+{
+	if (is_ours(address)) {
+		a->bits[(address - FIRST) / PER_WORD] &= ~bit(address - FIRST);
+	}
+}
+
+void address_format(char out[ADDRESS_SIZE], uint32_t address)
+{
+	snprintf(out, ADDRESS_SIZE, "%u.%u.%u.%u", address >> 24, address >> 16 & 255, address >> 8 & 255, address & 255);
+}

@@ -5,14 +5,22 @@
 #include "controllers/kubelet/kubelet_plan.h"
 
 enum pod_stage {
-	POD_WAITS, /* its containers have not been started */
+	POD_WAITS, /* the containers have not been started */
 	POD_RUNS,
 	POD_FAILED,
-	POD_SUCCEEDED, /* all have ended well, also because they were asked to */
+	POD_SUCCEEDED, /* all containers ended well, perhaps because they were asked to */
 };
 
-/* The members of status that are to change for it to say so; an empty object: it says so already. */
-struct json *kubelet_status(
-	struct arena *a, const struct json *pod, const struct kubelet_look *look, enum pod_stage stage, bool is_ready);
+struct kubelet_readiness {
+	bool is_ready;   /* what running containers report */
+	bool fails_exec; /* except those with a readiness probe that is a command */
+};
+
+bool kubelet_has_exec_probe(const struct json *container);
+/* The members of status to change; an empty object: the status is right already. */
+struct json *kubelet_status(struct arena *a, const struct json *pod, const struct kubelet_look *look, enum pod_stage stage,
+	struct kubelet_readiness readiness);
+/* The same for a pod that no node takes; look->unschedulable says why. */
+struct json *kubelet_unscheduled_status(struct arena *a, const struct json *pod, const struct kubelet_look *look);
 
 #endif

@@ -1,9 +1,9 @@
-/* A node registers with its whole status, as kubelets do, so that a node takes one write. From
- * then on it is looked at for one thing: whether somebody says that it is not ready. */
+/* A node registers with its whole status, as kubelets do, so one write is enough. Later looks
+ * only check whether somebody marked it as not ready. */
 #include "controllers/kubelet/node_plan.h"
 
 #include "api/model/members.h"
-#include "api/rules/condition.h"
+#include "api/rules/spec_status.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/meta.h"
 #include "controllers/kubelet/addresses.h"
@@ -13,7 +13,7 @@
 #define NODE_PREFIX "fake-"
 #define NODES_NETWORK (172u << 24 | 16u << 16)
 
-enum { LEASE_S = 40 }; /* as kubelets' */
+enum { LEASE_S = 40 }; /* as for kubelets */
 
 /* ---- names ---- */
 
@@ -27,7 +27,8 @@ uint32_t fake_node_address(uint32_t index)
 	return NODES_NETWORK + index + 1;
 }
 
-/* Also of one beyond those that there are: pods of a start with more nodes are not left alone. */
+/* Also accepts an index beyond the present nodes, so pods from a start with more nodes are still
+ * handled. */
 int64_t fake_node_index(struct str name)
 {
 	const struct str prefix = STR(NODE_PREFIX);
@@ -49,7 +50,7 @@ static const struct {
 	{"MemoryPressure", "False", "KubeletHasSufficientMemory", "there is no memory to run short of"},
 	{"DiskPressure", "False", "KubeletHasNoDiskPressure", "there is no disk to run full"},
 	{"PIDPressure", "False", "KubeletHasSufficientPID", "there are no processes"},
-	{"Ready", "True", "KubeletReady", "fake-kubelet plays this node"},
+	{"Ready", "True", "KubeletReady", "fake-kubelet simulates this node"},
 };
 
 static void add(struct arena *a, struct json *object, const char *name, const char *value)
@@ -69,7 +70,7 @@ static struct json *new_condition(struct arena *a, size_t i, struct str now)
 	return c;
 }
 
-/* -1: somebody else's. */
+/* Returns -1 for a condition that others write. */
 static int index_of(struct str type)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(conditions); i++) {
@@ -80,7 +81,8 @@ static int index_of(struct str type)
 	return -1;
 }
 
-/* What others say stays, and so does what is right already. NULL: all is. */
+/* Corrects this file's conditions and keeps those of others. Returns NULL if all are right
+ * already. */
 static struct json *conditions_over(struct arena *a, const struct json *old, struct str now)
 {
 	struct json *list = json_array(a), *c;
@@ -131,7 +133,7 @@ static struct json *addresses_of(struct arena *a, uint32_t index, struct str nam
 	return list;
 }
 
-/* Who reads a node's versions is to see that there is none of a kubelet. */
+/* The versions of the node should show readers that no kubelet runs there. */
 static struct json *node_info(struct arena *a)
 {
 	static const char *const empty[] = {"machineID", "systemUUID", "bootID", "kernelVersion", "kubeProxyVersion"};

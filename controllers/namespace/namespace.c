@@ -1,19 +1,20 @@
-/* Empties namespaces that are being deleted, and lets them go: what kube-controller-manager's namespace controller does. */
+/* Empties namespaces that are being deleted, and finalizes them, as kube-controller-manager's
+ * namespace controller does. */
 #include "base/clock.h"
 #include "client/informer.h"
 #include "controllers/kit/controller.h"
-#include "controllers/kit/workers.h"
 #include "controllers/namespace/namespace_plan.h"
 
 enum {
 	WORKERS = 4,
-	RETRY_FIRST_MS = 5, /* kube's for this controller */
+	RETRY_FIRST_MS = 5, /* kube's value for this controller */
 	RETRY_LAST_MS = 60 * 1000,
-	/* Other servers may still take in objects by what they knew of the namespace before its deletion: kube waits so long before
-	 * it begins. Where creations are guarded by the namespace itself nothing can come in. */
+	/* Other servers may still accept objects while their view of the namespace predates its
+	 * deletion. kube waits this long before it begins. A server that checks the namespace on
+	 * each creation needs no wait. */
 	GRACE_MS = 5 * 1000,
 	BEGIN_AGAIN_MS = 1000,
-	FINALIZER_ESTIMATE_S = 15, /* kube's */
+	FINALIZER_ESTIMATE_S = 15, /* kube's value */
 	SCRATCH_MAX = 64 << 20,
 	PROBLEM_MAX = 8192,
 };
@@ -21,12 +22,9 @@ enum {
 static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 
 struct namespaces_state {
-	const struct controller_env *env;
-	struct workqueue *queue;
-	struct informer *informer;
-	struct workers workers;
-	int64_t grace_ms; /* like the informer, once the server could be asked */
-	bool has_told;    /* that it cannot */
+	struct controller_run run;
+	int64_t grace_ms; /* set once the server could be asked, like the watch */
+	bool has_told;    /* the log says that the server cannot be asked */
 };
 
 /* One look at one namespace. */
@@ -34,18 +32,13 @@ struct look {
 	struct namespaces_state *s;
 	struct str name;
 	struct answer namespace; /* as it is */
-	struct answer last;      /* to the latest request about its content; of an error it tells more */
+	struct answer last;      /* to the latest request about its content; after an error it has the details */
 	struct discovery discovery;
 	struct arena scratch;
 	struct namespace_found found;
-	uint64_t n_here;     /* objects of the resource at hand */
-	bool has_finalizers; /* one of them */
+	uint64_t n_here;     /* how many objects of the current resource */
+	bool has_finalizers; /* one of them has finalizers */
 };
-
-static void notice(struct namespaces_state *s, bool is_problem, struct str text)
-{
-	s->env->on_notice(s->env->ctx, namespace_controller.name, is_problem, text);
-}
 
 /* ---- content ---- */
 
@@ -54,10 +47,14 @@ static struct target in_namespace(const struct look *l, const struct resource *r
 	return (struct target){.resource = r, .namespace = l->name, .name = name};
 }
 
-/* A resource that is in discovery's list but has no such verb, or is gone since: nothing to be done, as kube has it. */
-static bool is_not_there(int r, const struct answer *a)
+/* The resource lacks that verb, even if discovery lists it: nothing to do.
+ *
+ * kube also treats a 404 of a whole resource so. But a proxy or a starting server answers 404
+ * too, and the namespace would then go before its objects. A removed resource leaves discovery's
+ * list, which the next look reads. */
+static bool is_unsupported(int r, const struct answer *a)
 {
-	return r == REST_STATUS && (a->code == 404 || a->code == 405);
+	return r == REST_STATUS && answer_is(a, 405, "MethodNotAllowed");
 }
 
 /* A walk through all objects of a resource, until one step fails. */
@@ -65,7 +62,7 @@ struct walk {
 	struct look *l;
 	const struct resource *r;
 	int (*each)(struct look *l, const struct resource *r, const struct json *o);
-	int error; /* of the step */
+	int error; /* the error of the step */
 };
 
 static bool walk_step(void *ctx, const struct json *object)
@@ -75,7 +72,7 @@ static bool walk_step(void *ctx, const struct json *object)
 	return !w->error;
 }
 
-/* 0 or a rest_error. */
+/* Returns 0 or a rest_error. */
 static int each_object(
 	struct look *l, const struct resource *r, int (*each)(struct look *l, const struct resource *r, const struct json *o))
 {
@@ -83,7 +80,7 @@ static int each_object(
 	struct walk w = {.l = l, .r = r, .each = each};
 	struct answer page;
 	answer_init(&page);
-	int error = rest_each(l->s->env->client, &t, true, walk_step, &w, &page);
+	int error = rest_each(l->s->run.env->client, &t, true, walk_step, &w, &page);
 	if (error) {
 		answer_done(&l->last);
 		l->last = page;
@@ -93,31 +90,34 @@ static int each_object(
 	return w.error;
 }
 
-/* Owners and owned all go: nobody is to be orphaned or waited for. */
+/* Background deletion: all objects of the namespace go anyway, so nothing is orphaned or waited
+ * for. */
 static int delete_one(struct look *l, const struct resource *r, struct str name)
 {
 	const struct target t = in_namespace(l, r, name);
 	struct delete_options options = DELETE_OPTIONS_DEFAULT;
 	options.propagation = "Background";
-	return rest_delete(l->s->env->client, &t, &options, &l->last);
+	return rest_delete(l->s->run.env->client, &t, &options, &l->last);
 }
 
 static int delete_object(struct look *l, const struct resource *r, const struct json *object)
 {
-	int error = delete_one(l, r, json_text(json_gets(json_gets(object, "metadata"), "name")));
-	return is_not_there(error, &l->last) ? 0 : error;
+	const struct target t = in_namespace(l, r, json_text(json_gets(json_gets(object, "metadata"), "name")));
+	int error = delete_one(l, r, t.name);
+	bool is_over = is_unsupported(error, &l->last) || (error == REST_STATUS && answer_is_absent(&l->last, &t));
+	return is_over ? 0 : error;
 }
 
 static int delete_all(struct look *l, const struct api_resource *r)
 {
 	if (r->verbs & API_DELETECOLLECTION) {
 		int error = delete_one(l, &r->resource, (struct str){NULL, 0});
-		if (!is_not_there(error, &l->last)) {
+		if (!is_unsupported(error, &l->last)) {
 			return error;
 		}
 	}
 	int error = r->verbs & API_LIST ? each_object(l, &r->resource, delete_object) : 0;
-	return is_not_there(error, &l->last) ? 0 : error;
+	return is_unsupported(error, &l->last) ? 0 : error;
 }
 
 static int count_object(struct look *l, const struct resource *r _unused_, const struct json *object)
@@ -137,7 +137,7 @@ static int count_all(struct look *l, const struct api_resource *r)
 	l->has_finalizers = false;
 	int error = r->verbs & API_LIST ? each_object(l, &r->resource, count_object) : 0;
 	namespace_found_remaining(&l->found, &r->resource, l->n_here);
-	return is_not_there(error, &l->last) ? 0 : error;
+	return is_unsupported(error, &l->last) ? 0 : error;
 }
 
 static int estimate(struct look *l, const struct resource *r, int64_t *ret_s)
@@ -147,14 +147,15 @@ static int estimate(struct look *l, const struct resource *r, int64_t *ret_s)
 		return 0;
 	}
 	const struct target t = in_namespace(l, r, (struct str){NULL, 0});
-	int error = rest_list(l->s->env->client, &t, &(struct list_options){.limit = 0}, &l->last);
+	int error = rest_list(l->s->run.env->client, &t, &(struct list_options){.limit = 0}, &l->last);
 	if (!error) {
 		*ret_s = namespace_pods_estimate_s(l->last.body, l->namespace.body, clock_wall_s());
 	}
 	return error;
 }
 
-/* What remains is waited for while it has time left or finalizers; else it should not be there. */
+/* Objects that remain may take their grace period or wait for finalizers. Any other remaining
+ * object is a problem. */
 static void weigh(struct look *l, const struct resource *r, int64_t estimate_s)
 {
 	if (!l->n_here) {
@@ -191,7 +192,7 @@ static void empty_resource(struct look *l, const struct api_resource *r)
 
 static void discover(struct look *l)
 {
-	if (discovery_fetch(l->s->env->client, &l->discovery, &l->last)) {
+	if (discovery_fetch(l->s->run.env->client, &l->discovery, &l->last)) {
 		l->found.discovery_problem = arena_dup(&l->scratch, l->last.message.n ? l->last.message : STR("no answer"));
 	} else {
 		l->found.discovery_problem = namespace_discovery_problem(&l->scratch, &l->discovery);
@@ -209,7 +210,7 @@ static const struct api_resource *find_pods(const struct look *l)
 	return NULL;
 }
 
-/* Pods first: what they use and what speaks for them goes when they are gone. */
+/* Deletes pods first, and what they use or what protects them after they are gone. */
 static void empty(struct look *l)
 {
 	discover(l);
@@ -220,7 +221,7 @@ static void empty(struct look *l)
 			return;
 		}
 	}
-	for (size_t i = 0; i < l->discovery.n && !client_is_stopped(l->s->env->client); i++) {
+	for (size_t i = 0; i < l->discovery.n && !client_is_stopped(l->s->run.env->client); i++) {
 		const struct api_resource *r = &l->discovery.resources[i];
 		if (r != first && namespace_resource_counts(r)) {
 			empty_resource(l, r);
@@ -235,13 +236,13 @@ static struct target itself(const struct look *l, const char *subresource)
 	return (struct target){.resource = &namespaces, .name = l->name, .subresource = subresource};
 }
 
-/* Writes it; what comes back is how it is now. */
+/* Writes the namespace, and keeps the answer as its present state. */
 static int write(struct look *l, const char *subresource, const struct json *changed)
 {
 	const struct target t = itself(l, subresource);
 	struct answer now;
 	answer_init(&now);
-	int error = rest_update(l->s->env->client, &t, changed, &now);
+	int error = rest_update(l->s->run.env->client, &t, changed, &now);
 	if (error) {
 		answer_done(&l->last);
 		l->last = now;
@@ -252,13 +253,21 @@ static int write(struct look *l, const char *subresource, const struct json *cha
 	return error;
 }
 
+/* Did the latest request find that the namespace is gone? Then nothing is left to do. */
+static bool is_gone(const struct look *l, int error)
+{
+	const struct target t = itself(l, NULL);
+	return error == REST_STATUS && answer_is_absent(&l->last, &t);
+}
+
 static int read_namespace(struct look *l)
 {
 	const struct target t = itself(l, NULL);
-	int error = rest_get(l->s->env->client, &t, &l->namespace);
+	int error = rest_get(l->s->run.env->client, &t, &l->namespace);
 	if (error) {
-		l->last.code = l->namespace.code;
-		l->last.message = arena_dup(&l->last.arena, l->namespace.message);
+		answer_done(&l->last);
+		l->last = l->namespace;
+		answer_init(&l->namespace);
 	}
 	return error;
 }
@@ -268,21 +277,21 @@ static int mark(struct look *l)
 	return write(l, "status", namespace_with_phase(&l->scratch, l->namespace.body));
 }
 
-/* Conditions are for people: where they cannot be written just now, the next look writes them. */
+/* Conditions are for people: if they cannot be written now, the next look writes them. */
 static void tell_conditions(struct look *l)
 {
 	const struct json *changed = namespace_with_conditions(&l->scratch, l->namespace.body, &l->found, clock_wall_s());
 	if (changed && write(l, "status", changed) == REST_STATUS && !answer_is(&l->last, 409, NULL) &&
-		!answer_is(&l->last, 404, NULL)) {
-		notice(l->s, true, l->last.message);
+		!is_gone(l, REST_STATUS)) {
+		controller_notice(&l->s->run, true, l->last.message);
 	}
 }
 
-/* Its resourceVersion makes sure that nobody has changed it since. */
+/* The request carries the resourceVersion, so it fails if the namespace has changed since. */
 static int let_go(struct look *l)
 {
 	int error = write(l, "finalize", namespace_finalized(&l->scratch, l->namespace.body));
-	return is_not_there(error, &l->last) ? 0 : error;
+	return is_gone(l, error) ? 0 : error;
 }
 
 enum outcome { DONE, AGAIN_LATER, FAILED };
@@ -295,8 +304,8 @@ static enum outcome outcome_of(int error)
 static enum outcome empty_and_let_go(struct look *l)
 {
 	empty(l);
-	if (client_is_stopped(l->s->env->client)) {
-		return DONE; /* what was found does not count */
+	if (client_is_stopped(l->s->run.env->client)) {
+		return DONE; /* problems in a namespace that is gone do not count */
 	}
 	tell_conditions(l);
 	if (l->found.discovery_problem.n || l->found.n_problems) {
@@ -309,12 +318,12 @@ static enum outcome look_at(struct look *l)
 {
 	int error = read_namespace(l);
 	if (error) {
-		return is_not_there(error, &l->last) ? DONE : FAILED;
+		return is_gone(l, error) ? DONE : FAILED;
 	}
 	if (namespace_next(l->namespace.body) == NAMESPACE_MARK) {
 		error = mark(l);
 		if (error) {
-			return is_not_there(error, &l->last) ? DONE : FAILED;
+			return is_gone(l, error) ? DONE : FAILED;
 		}
 	}
 	return namespace_next(l->namespace.body) == NAMESPACE_EMPTY ? empty_and_let_go(l) : DONE;
@@ -350,7 +359,7 @@ static void tell_failure(struct look *l)
 	buf_init(&text, PROBLEM_MAX);
 	buf_printf(&text, "cannot remove namespace " STR_FMT " yet: " STR_FMT, STR_ARG(l->name),
 		STR_ARG(l->found.n_problems ? l->found.problems[0] : why));
-	notice(l->s, true, buf_str(&text));
+	controller_notice(&l->s->run, true, buf_str(&text));
 }
 
 static void finish(struct look *l, enum outcome outcome)
@@ -358,18 +367,18 @@ static void finish(struct look *l, enum outcome outcome)
 	struct namespaces_state *s = l->s;
 	switch (outcome) {
 	case DONE:
-		workqueue_forget(s->queue, l->name);
+		workqueue_forget(s->run.queue, l->name);
 		break;
 	case AGAIN_LATER:
-		workqueue_forget(s->queue, l->name);
+		workqueue_forget(s->run.queue, l->name);
 		workqueue_add_after(
-			s->queue, l->name, namespace_look_again_ms(l->found.estimate_s, l->namespace.body, clock_wall_s()));
+			s->run.queue, l->name, namespace_look_again_ms(l->found.estimate_s, l->namespace.body, clock_wall_s()));
 		break;
 	case FAILED:
-		if (!answer_is(&l->last, 409, NULL) && !client_is_stopped(s->env->client)) {
+		if (!answer_is(&l->last, 409, NULL) && !client_is_stopped(s->run.env->client)) {
 			tell_failure(l);
 		}
-		workqueue_retry(s->queue, l->name);
+		workqueue_retry(s->run.queue, l->name);
 		break;
 	}
 }
@@ -379,7 +388,7 @@ static void finish(struct look *l, enum outcome outcome)
 static void enqueue(struct namespaces_state *s, const struct item *item)
 {
 	if (item_is_deleting(item)) {
-		workqueue_add_after(s->queue, item->name, s->grace_ms);
+		workqueue_add_after(s->run.queue, item->name, s->grace_ms);
 	}
 }
 
@@ -393,44 +402,34 @@ static void on_update(void *ctx, struct item *old _unused_, struct item *item)
 	enqueue(ctx, item);
 }
 
-static void on_problem(void *ctx, bool is_over _unused_, struct str text)
-{
-	notice(ctx, true, text);
-}
-
-static void begin(struct namespaces_state *s)
-{
-	s->informer = informer_new(&(struct informer_options){
-		.client = s->env->client,
-		.outage = s->env->outage,
-		.resource = namespaces,
-		.metadata_only = true,
-		.handlers = {.on_add = on_add, .on_update = on_update, .on_problem = on_problem},
-		.ctx = s,
-	});
-}
-
-static void begin_later(struct namespaces_state *s, struct str why)
+static void learn_later(struct namespaces_state *s, struct str why)
 {
 	_cleanup_(mem_freep) char *text = mem_printf("cannot begin yet: " STR_FMT, STR_ARG(why));
 	if (!s->has_told) {
-		notice(s, true, str_of(text));
+		controller_notice(&s->run, true, str_of(text));
 	}
 	s->has_told = true;
-	workqueue_add_after(s->queue, (struct str){"", 0}, BEGIN_AGAIN_MS);
+	workqueue_add_after(s->run.queue, (struct str){"", 0}, BEGIN_AGAIN_MS);
 }
 
-/* The empty key. Does the server guard creations by their namespace? Ours says so by its version. */
+/* Runs for the empty key. Finds out whether the server checks the namespace on each creation:
+ * annals does, and its version says that it is annals. */
 static void learn_and_begin(struct namespaces_state *s)
 {
 	struct answer a;
 	answer_init(&a);
-	int error = rest_do(s->env->client, &(struct rest_call){.method = "GET", .path = "/version"}, &a);
-	if (error && error != REST_STOPPED) {
-		begin_later(s, a.message);
+	int error = rest_do(s->run.env->client, &(struct rest_call){.method = "GET", .path = "/version"}, &a);
+	struct str version = json_text(json_gets(a.body, "gitVersion"));
+	if (error ? error != REST_STOPPED : !version.n) {
+		learn_later(s, error ? a.message : STR("the answer of /version is not a version"));
 	} else if (!error) {
-		s->grace_ms = str_contains(json_text(json_gets(a.body, "gitVersion")), STR("+annals.")) ? 0 : GRACE_MS;
-		begin(s);
+		s->grace_ms = str_contains(version, STR("+annals.")) ? 0 : GRACE_MS;
+		controller_watch(&s->run,
+			(struct informer_options){
+				.resource = namespaces,
+				.metadata_only = true,
+				.handlers = {.on_add = on_add, .on_update = on_update},
+			});
 	}
 	answer_done(&a);
 }
@@ -450,38 +449,16 @@ static void work(void *ctx, struct str name)
 
 /* ---- its life ---- */
 
-static void *start(const struct controller_env *env)
-{
-	struct namespaces_state *s = mem_new(struct namespaces_state);
-	s->env = env;
-	s->queue = workqueue_new("namespace", RETRY_FIRST_MS, RETRY_LAST_MS);
-	workqueue_add(s->queue, (struct str){"", 0}); /* learn_and_begin() */
-	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
-	if (workers_start(&s->workers, WORKERS)) {
-		notice(s, true, STR("cannot start a thread: nothing will be done"));
-	}
-	return s;
-}
-
-static void stop(void *state)
+static void begin(void *state)
 {
 	struct namespaces_state *s = state;
-	workers_stop(&s->workers);
-	informer_free(s->informer);
-	workqueue_free(s->queue);
-	mem_free(s);
-}
-
-static struct workqueue *queue(void *state, size_t i)
-{
-	struct namespaces_state *s = state;
-	return i == 0 ? s->queue : NULL;
+	workqueue_add(s->run.queue, (struct str){"", 0}); /* runs learn_and_begin() */
 }
 
 const struct controller namespace_controller = {
 	.name = "namespace-controller",
 	.alias = "namespace",
-	.start = start,
-	.stop = stop,
-	.queue = queue,
+	.queues = {{"namespace", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.state_size = sizeof(struct namespaces_state),
+	.begin = begin,
 };

@@ -1,6 +1,6 @@
-/* After k8s.io/kubernetes/pkg/controller/namespace/deletion, pure: steps, conditions with kube's
- * reasons and sentences, and times. People and `kubectl wait` read these conditions, so they are
- * word for word upstream's. */
+/* After k8s.io/kubernetes/pkg/controller/namespace/deletion; pure. Steps, conditions and times.
+ * People and `kubectl wait` read the conditions, so reasons and messages are upstream's word for
+ * word. */
 #include "controllers/namespace/namespace_plan.h"
 
 #include "api/model/members.h"
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 enum {
-	/* Content without finalizers is gone within milliseconds, and `kubectl delete namespace`
-	 * waits for it. */
+	/* Content without finalizers goes within milliseconds, and `kubectl delete namespace`
+	 * waits for that. */
 	FIRST_LOOK_MS = 100,
-	MESSAGE_MAX = 32 * 1024, /* a condition that tells of thousands of resources helps nobody */
+	MESSAGE_MAX = 32 * 1024, /* a condition that lists thousands of resources helps nobody */
 };
 
 static uint32_t count(const struct json *array)
@@ -77,7 +77,7 @@ bool namespace_found_any(const struct namespace_found *f)
 
 /* ---- conditions ---- */
 
-/* Sorted, so that the same is said each time. */
+/* Sorts the items, so that the message is the same each time. */
 static struct str join(struct arena *a, struct str *v, size_t n)
 {
 	_cleanup_(buf_done) struct buf text;
@@ -142,7 +142,7 @@ static struct str finalizers_message(struct arena *a, const struct namespace_fou
 /* In kube's order. */
 static const struct {
 	const char *type, *reason, *ok_reason, *ok_message;
-	struct str (*message)(struct arena *a, const struct namespace_found *f); /* empty: all is well */
+	struct str (*message)(struct arena *a, const struct namespace_found *f); /* an empty message: all is well */
 } conditions[] = {
 	{"NamespaceDeletionDiscoveryFailure", "DiscoveryFailed", "ResourcesDiscovered", "All resources successfully discovered",
 		discovery_message},
@@ -178,7 +178,7 @@ static bool is_same(const struct json *a, const struct json *b, const char *name
 	return str_eq(member_text(a, name), member_text(b, name));
 }
 
-/* Its place among what there is, or the place behind. */
+/* Returns the index of the condition, or the length of the list. */
 static uint32_t find_condition(const struct json *list, struct str type)
 {
 	uint32_t i = 0;
@@ -188,7 +188,7 @@ static uint32_t find_condition(const struct json *list, struct str type)
 	return i;
 }
 
-/* True when something was changed. lastTransitionTime is when the status changed. */
+/* Returns true if something changed. lastTransitionTime changes with the status. */
 static bool put_condition(struct arena *a, struct json *list, struct json *condition)
 {
 	uint32_t at = find_condition(list, member_text(condition, "type"));

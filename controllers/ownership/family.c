@@ -1,4 +1,5 @@
-/* A map of maps under one lock, which is taken alone. Inner maps are as large as what they hold, and go when they are empty. */
+/* A map of maps under one lock; no other lock is held with it. Inner maps grow with their
+ * content, and are freed when empty. */
 #include "controllers/ownership/family.h"
 
 #include "controllers/ownership/ownership.h"
@@ -39,7 +40,7 @@ static struct str orphans_key(struct buf *out, struct str ns)
 	return buf_str(out);
 }
 
-/* Uids are no paths, so that no key of one sort is one of the other. */
+/* Keys of namespaces contain a "/", which no uid does, so the two sorts of keys never collide. */
 static struct str key_of(const struct family *f, const struct item *item, struct buf *out)
 {
 	struct owner_reference controller;
@@ -91,7 +92,7 @@ void family_replace(struct family *f, struct str uid, struct item *item)
 	pthread_mutex_lock(&f->lock);
 	take_out(f, uid);
 	take_out(f, item->uid);
-	/* The informer keeps no more than these maps can hold. */
+	/* Cannot fail: these maps hold as much as the informer. */
 	put(f, item);
 	pthread_mutex_unlock(&f->lock);
 }

@@ -1,16 +1,17 @@
-/* Versions are compared as numbers: both etcds behind annals and kube-apiserver count them so, and a kind is compared with itself only. */
+/* Compares versions as numbers. Both etcds behind annals and kube-apiserver count up, and
+ * versions are compared only within a kind. */
 #include "controllers/ownership/own_writes.h"
 
 enum {
 	OWNERS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
-	DOUBTS_MAX = 1000,             /* of one owner: while the first ones last, it makes no more */
+	DOUBTS_MAX = 1000,             /* per owner: an owner with this many doubts writes no more until they are settled */
 	KEY_MAX = 512,
 };
 _Static_assert(OWN_WRITES_KINDS <= 10, "a kind is one digit");
 
 struct written {
 	uint64_t versions[OWN_WRITES_KINDS];
-	struct map *doubts; /* names behind the kind's digit; NULL: none */
+	struct map *doubts; /* the kind's digit followed by the object's name; NULL: none */
 };
 
 void own_writes_init(struct own_writes *w, own_writes_seen *seen, void *ctx)
@@ -45,7 +46,7 @@ void own_writes_done(struct own_writes *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* Under the lock. NULL: there are too many owners. */
+/* The caller holds the lock. Returns NULL if there are too many owners. */
 static struct written *written_by(struct own_writes *w, struct str owner_uid)
 {
 	struct written *written = map_get(&w->by_owner, owner_uid);
@@ -82,8 +83,9 @@ static void forget_kind(struct own_writes *w, unsigned kind)
 	}
 }
 
-/* Under the lock: of two workers that looked without it, the slower one would seem to see versions that go back. */
-static uint64_t look(struct own_writes *w, unsigned kind)
+/* The caller holds the lock: without it, the slower of two workers would seem to see the version
+ * go back. */
+static uint64_t own_writes_look(struct own_writes *w, unsigned kind)
 {
 	uint64_t seen = w->seen(w->ctx, kind);
 
@@ -101,7 +103,7 @@ int own_writes_behind(struct own_writes *w, struct str owner_uid)
 	pthread_mutex_lock(&w->lock);
 	const struct written *written = map_get(&w->by_owner, owner_uid);
 	for (int i = 0; i < OWN_WRITES_KINDS; i++) {
-		uint64_t seen = look(w, (unsigned)i);
+		uint64_t seen = own_writes_look(w, (unsigned)i);
 		if (behind < 0 && (!seen || (written && seen < written->versions[i]))) {
 			behind = i;
 		}

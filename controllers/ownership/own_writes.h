@@ -1,11 +1,13 @@
-/* What a controller has written of each owner's objects, so that a pass never decides by a cache that has not seen it (KEP-5647). A pass begins
- * only when every informer has come as far as the highest version written for that owner, and for that owner alone (seed 001, "Watches": "charged
- * to that controller"). One number for each owner and kind of object; any thread.
+/* What a controller has written to each owner's objects, so that no pass decides by a cache that
+ * lacks these writes (KEP-5647). A pass begins only when every informer has seen the highest
+ * version written for its owner. One number is kept for each owner and kind; any thread may
+ * call.
  *
- * A write whose answer is lost may have been carried out, and has no version to wait for. It leaves a doubt about the object, until somebody has
- * compared what the cache has of it with what the server has.
+ * A write whose answer is lost may have succeeded, but there is no version to wait for. It
+ * leaves the object in doubt until somebody has compared the cache with the server.
  *
- * Versions go back when a server's backup is restored. What was noted of that kind would never be reached, and is forgotten for all owners. */
+ * Versions go back when a server's backup is restored. The versions noted for that kind would
+ * never be reached, so they are forgotten for all owners. */
 #ifndef CONTROLLERS_OWNERSHIP_OWN_WRITES_H
 #define CONTROLLERS_OWNERSHIP_OWN_WRITES_H
 
@@ -16,14 +18,15 @@
 
 enum { OWN_WRITES_KINDS = 4 };
 
-/* How far the informer of that kind is; 0: it has lost its history, and begins again. Called with the lock. */
+/* Returns the version that the informer of that kind has reached; 0: it has lost its history and
+ * starts again. Called with the lock held. */
 typedef uint64_t own_writes_seen(void *ctx, unsigned kind);
 
 struct own_writes {
 	own_writes_seen *seen;
 	void *ctx;
 	pthread_mutex_t lock;
-	struct map by_owner; /* uid to the versions and the doubts */
+	struct map by_owner; /* key: the owner's uid; value: versions and doubts */
 	uint64_t last_seen[OWN_WRITES_KINDS];
 };
 
@@ -31,14 +34,15 @@ void own_writes_init(struct own_writes *w, own_writes_seen *seen, void *ctx);
 void own_writes_done(struct own_writes *w);
 /* version: metadata.resourceVersion of the answer. */
 void own_writes_note(struct own_writes *w, struct str owner_uid, unsigned kind, struct str version);
-/* -1: all informers are as far as needed; else the first kind whose cache is behind. */
+/* Returns -1 if all informers have caught up, else the first kind whose cache is behind. */
 int own_writes_behind(struct own_writes *w, struct str owner_uid);
-/* Nobody knows what became of a write to the object of that kind and name. */
+/* Notes that a write to the object with that kind and name may or may not have succeeded. */
 void own_writes_doubt(struct own_writes *w, struct str owner_uid, unsigned kind, struct str name);
-/* One object in doubt; its name is appended. False: there is none. */
+/* Gives one object in doubt and appends its name. Returns false if there is none. */
 bool own_writes_is_doubtful(struct own_writes *w, struct str owner_uid, unsigned *ret_kind, struct buf *ret_name);
 void own_writes_believe(
-	struct own_writes *w, struct str owner_uid, unsigned kind, struct str name); /* the cache was found to be abreast */
+	/* the cache has caught up with the server */
+	struct own_writes *w, struct str owner_uid, unsigned kind, struct str name);
 void own_writes_forget(struct own_writes *w, struct str owner_uid); /* the owner is gone */
 
 #endif

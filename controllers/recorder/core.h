@@ -1,11 +1,9 @@
-/* What the parts of the recording controller share. */
+/* Shared by the parts of the recording controller. */
 #ifndef CONTROLLERS_RECORDER_CORE_H
 #define CONTROLLERS_RECORDER_CORE_H
 
-#include "client/informer.h"
-#include "controllers/kit/controller.h"
 #include "controllers/kit/counters.h"
-#include "controllers/kit/recorder.h"
+#include "controllers/kit/event_writer.h"
 #include "controllers/recorder/ledger.h"
 
 enum recorder_counter {
@@ -20,14 +18,14 @@ enum recorder_counter {
 };
 
 struct recorder_core {
-	const struct controller_env *env;
+	struct controller_run run;
 	struct ledger *ledger;
-	struct workqueue *queue;
-	struct recorder *events; /* or NULL */
-	/* NULL while no Recorder asks for them; made before whoever needs it, and read by workers meanwhile. */
+	struct event_writer *events;
+	/* NULL until a Recorder needs it. Created before the first follow that needs it; workers
+	 * may read it meanwhile. */
 	struct informer *_Atomic namespaces;
 	struct counters counters;
-	/* The controller's own thread is to look again; soon also at what is served. */
+	/* Wakes the controller's own thread; discover_soon() makes it also read discovery soon. */
 	void (*wake)(struct recorder_core *core);
 	void (*discover_soon)(struct recorder_core *core);
 };
@@ -35,7 +33,7 @@ struct recorder_core {
 extern const struct resource recorders_resource, histories_resource;
 
 void recorder_notice(struct recorder_core *core, bool is_problem, const char *format, ...) _printf_(3, 4);
-/* An Event of a Recorder. */
+/* Writes an Event about a Recorder. */
 void recorder_event(
 	struct recorder_core *core, const struct recording *about, bool is_warning, struct str reason, struct str message);
 

@@ -1,16 +1,44 @@
-/* On the client's thread: an object that comes is reduced to digests at once. Only of a state that is to be written more is
- * kept, until that is done. */
+/* Runs on the client's thread. Each object that arrives is reduced to digests at once. Only a
+ * state to be written is kept whole, until it is written. */
 #include "controllers/recorder/follow.h"
 
 #include "api/model/members.h"
+#include "base/sha256.h"
 #include "controllers/kit/meta.h"
 #include "controllers/recorder/scribe_plan.h"
 
 enum { SCRATCH_MAX = 256 << 20, TEXT_BYTES_MAX = 64 << 20 };
 
+/* ---- what the ledger keeps of an object, and by whom it is kept ---- */
+
+static void print_text(unsigned char out[16], struct str text)
+{
+	unsigned char hash[SHA256_SIZE];
+
+	sha256(text, hash);
+	memcpy(out, hash, 16);
+}
+
+void ledger_print_of(struct ledger_print *ret, struct str uid, struct str digest)
+{
+	print_text(ret->uid, uid);
+	print_text(ret->digest, digest);
+}
+
+struct followed *followed_unref(struct followed *f)
+{
+	if (f && atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1) {
+		recordings_done(&f->recordings);
+		arena_done(&f->arena);
+		mem_free(f);
+	}
+	return NULL;
+}
+
 /* ---- objects ---- */
 
-/* Revisions of Histories, where they are shown among those of others: each would be recorded in one more. */
+/* Is the object a revision of a History, shown among revisions of other owners? Recording it
+ * would create another one, without end. */
 static bool is_of_history(const struct json *metadata)
 {
 	const struct json *owner = gc_meta_controller(metadata);
@@ -19,7 +47,7 @@ static bool is_of_history(const struct json *metadata)
 		str_starts(member_text(owner, "apiVersion"), STR("annals.dev/"));
 }
 
-/* Items of lists do not say of what kind they are. */
+/* Adds the kind: items of lists do not carry it. */
 static const struct json *as_kind(struct follow *f, const struct json *object)
 {
 	if (member_text(object, "kind").n) {
@@ -31,6 +59,37 @@ static const struct json *as_kind(struct follow *f, const struct json *object)
 	return j;
 }
 
+/* Noted once per resource: otherwise a Recorder would seem to record objects that another one
+ * records by other rules. */
+static void note_overridden(struct follow *f, size_t by, size_t which)
+{
+	const struct recording *first = f->followed->recordings.v[by], *other = f->followed->recordings.v[which];
+	struct str message = arena_printf(&f->scratch,
+		"Recorder " STR_FMT " records " STR_FMT " that Recorder " STR_FMT
+		" selects as well, because its name sorts first",
+		STR_ARG(first->name), STR_ARG(f->followed->resource.plural), STR_ARG(other->name));
+
+	atomic_store(&f->overridden_by[which], (uint32_t)by + 1);
+	f->n_overridden++;
+	recorder_notice(f->core, true, STR_FMT, STR_ARG(message));
+	recorder_event(f->core, other, true, STR("Overridden"), message);
+	f->core->wake(f->core);
+}
+
+static struct recording *select_first(struct follow *f, const struct json *object, const struct json *namespace_labels)
+{
+	const struct recordings *all = &f->followed->recordings;
+	size_t first = 0;
+	struct recording *selected = recordings_next(all, object, namespace_labels, &f->scratch, &first);
+
+	for (size_t i = first + 1; selected && i < all->n && f->n_overridden < all->n - 1; i++) {
+		if (recordings_next(all, object, namespace_labels, &f->scratch, &i) && !atomic_load(&f->overridden_by[i])) {
+			note_overridden(f, first, i);
+		}
+	}
+	return selected;
+}
+
 static struct recording *select_recording(struct follow *f, const struct json *object, struct str ns)
 {
 	bool is_asked = f->core->namespaces && ns.n && recordings_need_namespaces(&f->followed->recordings);
@@ -40,10 +99,10 @@ static struct recording *select_recording(struct follow *f, const struct json *o
 	if (is_asked && !namespace) {
 		atomic_store(&f->has_strangers, true);
 	}
-	/* A namespace that is there and has no labels is not one that is not known. */
+	/* A known namespace without labels differs from an unknown namespace. */
 	const struct json *labels = namespace ? json_gets(item_meta(namespace), "labels") : NULL;
 	struct json *none = namespace && !labels ? json_object(&f->scratch) : NULL;
-	return recordings_select(&f->followed->recordings, object, labels ? labels : none, &f->scratch);
+	return select_first(f, object, labels ? labels : none);
 }
 
 static void queue_state(struct follow *f, const struct ledger_key *key, const struct sighting *s, bool is_listed)
@@ -57,7 +116,7 @@ static void queue_state(struct follow *f, const struct ledger_key *key, const st
 	ledger_queue(f->core->ledger, key, c);
 }
 
-static void show(struct follow *f, const struct ledger_key *key, const struct json *found, bool is_listed)
+static void follow_show(struct follow *f, const struct ledger_key *key, const struct json *found, bool is_listed)
 {
 	const struct json *object = as_kind(f, found);
 	struct recording *recording = select_recording(f, object, key->ns);
@@ -91,7 +150,7 @@ static void on_object(void *ctx, const struct json *object, bool is_gone, bool i
 		str_to_uint64(member_text(metadata, "resourceVersion"), &version);
 		ledger_miss(f->core->ledger, &key, version);
 	} else {
-		show(f, &key, object, is_listed);
+		follow_show(f, &key, object, is_listed);
 	}
 }
 
@@ -119,7 +178,7 @@ static void on_problem(void *ctx, bool is_over, struct str text)
 
 	ledger_note_problem(f->core->ledger, f->kind, is_over ? STR("") : text);
 	if (!is_over) {
-		f->core->discover_soon(f->core); /* it may be served no longer, or in another version */
+		f->core->discover_soon(f->core); /* the resource may no longer be served, or have another version */
 	}
 	recorder_notice(f->core, true, STR_FMT, STR_ARG(text));
 	for (size_t i = 0; !is_over && i < f->followed->recordings.n; i++) {
@@ -155,6 +214,19 @@ bool follow_is_stale(const struct follow *f)
 bool follow_has_synced(const struct follow *f)
 {
 	return informer_has_synced(f->informer);
+}
+
+const struct recording *follow_overrider(const struct follow *f, const struct recording *r)
+{
+	const struct recordings *all = &f->followed->recordings;
+
+	for (size_t i = 0; i < all->n; i++) {
+		uint32_t by = atomic_load(&f->overridden_by[i]);
+		if (by && str_eq(all->v[i]->uid, r->uid)) {
+			return all->v[by - 1];
+		}
+	}
+	return NULL;
 }
 
 /* ---- its life ---- */
@@ -195,9 +267,13 @@ struct follow *follow_new(struct recorder_core *core, const struct api_resource 
 	f->followed = followed_new(resource, recordings);
 	ledger_set_followed(core->ledger, kind, f->followed);
 	f->followed = ledger_followed(core->ledger, kind);
+	f->overridden_by = mem_array(f->followed->recordings.n, sizeof(*f->overridden_by));
+	for (size_t i = 0; i < f->followed->recordings.n; i++) {
+		atomic_init(&f->overridden_by[i], 0);
+	}
 	f->informer = informer_new(&(struct informer_options){
-		.client = core->env->client,
-		.outage = core->env->outage,
+		.client = core->run.env->client,
+		.outage = core->run.env->outage,
 		.resource = f->followed->resource,
 		.handlers = {.on_synced = on_synced, .on_problem = on_problem},
 		.stream = &stream,
@@ -215,6 +291,7 @@ struct follow *follow_free(struct follow *f, bool is_replaced)
 		}
 		list_remove(&f->link);
 		followed_unref(f->followed);
+		mem_free(f->overridden_by);
 		arena_done(&f->scratch);
 		mem_free(f);
 	}

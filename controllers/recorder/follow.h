@@ -1,4 +1,4 @@
-/* One resource that is followed: its watch, which tells the ledger what is there. */
+/* The watch of one followed resource, which reports its objects to the ledger. */
 #ifndef CONTROLLERS_RECORDER_FOLLOW_H
 #define CONTROLLERS_RECORDER_FOLLOW_H
 
@@ -7,27 +7,37 @@
 
 struct follow {
 	struct list link;
-	bool is_wanted; /* for who keeps the list */
+	bool is_wanted; /* for the code that keeps the list of follows */
 
 	/* private */
 	struct recorder_core *core;
 	struct ledger_kind *kind;
 	struct followed *followed;
 	struct informer *informer;
-	struct arena scratch; /* of an event */
+	struct arena scratch; /* for one event */
 	uint32_t list;
 	_Atomic bool has_strangers, is_stale;
+	/* For each recording: 1 + the index of a recording that sorts before it and has recorded
+	 * an object that both select. 0: none so far. Written on the client's thread. */
+	_Atomic uint32_t *overridden_by;
+	size_t n_overridden;
 };
 
-/* recordings: those that name the resource. Takes them. NULL: there are too many kinds. */
+/* recordings: those that name the resource; the follow takes them. Returns NULL if there are too
+ * many kinds. */
 struct follow *follow_new(struct recorder_core *core, const struct api_resource *resource, struct recordings *recordings);
-/* What is known of its objects is forgotten, unless another one for the same kind comes at once. */
+/* Forgets what is known of the resource's objects, unless is_replaced: a new follow for the same
+ * kind comes at once. */
 struct follow *follow_free(struct follow *f, bool is_replaced);
 
-/* A namespace came (before is NULL), or has other labels: may other objects be selected now? Then it is stale, and a new
- * one is to take its place. On the client's thread. */
+/* Reports a new namespace (before is NULL) or changed labels. Returns true if other objects may
+ * be selected now: the follow is stale and a new one must replace it. Called on the client's
+ * thread. */
 bool follow_note_namespace(struct follow *f, const struct json *before, const struct json *labels);
 bool follow_is_stale(const struct follow *f);
 bool follow_has_synced(const struct follow *f);
+/* Returns the Recorder that records objects in place of r, because its name sorts first. NULL:
+ * none so far. */
+const struct recording *follow_overrider(const struct follow *f, const struct recording *r);
 
 #endif

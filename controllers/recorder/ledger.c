@@ -1,10 +1,9 @@
-/* A hash table whose entries are one piece of memory each, with the names behind them: with the maps and items of an
- * informer the same would take three times as much. */
+/* A hash table whose entries are one allocation each, with the names at their end. The maps and
+ * items of an informer would take three times as much memory. */
 #include "controllers/recorder/ledger.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/sha256.h"
 
 #include <stdio.h>
 
@@ -13,31 +12,32 @@ enum {
 	KEY_MAX = 4096,
 	KINDS_MAX = 4096,
 	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
-	/* Keys that the queue holds at once. A list that shows 100,000 new objects does not fill it with as many; the others wait
-	 * as a mark on their entry. */
+	/* The keys that the queue holds at once. A list of 100,000 new objects does not fill it:
+	 * the others wait as a mark on their entry. */
 	WOKEN_MAX = 1024,
-	/* Of the ceiling, what states may take that were listed: to read them again later loses nothing. */
+	/* States from lists may take only this fraction of the ceiling: they can be read again
+	 * later without loss. */
 	LISTED_SHARE = 16,
 };
 
 struct entry {
-	struct entry *next; /* in its bucket */
+	struct entry *next; /* in the same bucket */
 	struct entry *next_put_off;
 	struct ledger_change *first, *last;
 	uint64_t version;         /* of the object's deletion */
-	uint64_t recorder;        /* whose it is */
-	uint64_t history_version; /* 0: there is none */
+	uint64_t recorder;        /* the Recorder that records it */
+	uint64_t history_version; /* 0: there is no History */
 	int64_t deleted_s;
 	struct ledger_print seen, kept;
 	uint32_t kind, list, history_list, revisions;
 	uint16_t ns_length, name_length;
-	bool is_seen;    /* it is there, and is recorded: `seen` holds */
-	bool is_written; /* `kept` holds */
-	bool is_busy;    /* its first change is with a worker */
-	bool is_woken;   /* the queue has its key, or a worker has */
-	bool is_patient; /* its change could not be written, and is tried again later: until then it takes no place in the queue */
-	bool is_put_off; /* it waits for a place in the queue */
-	uint8_t outcome; /* of its last change: enum ledger_outcome */
+	bool is_seen;    /* the object exists and is recorded: `seen` is valid */
+	bool is_written; /* `kept` is valid */
+	bool is_busy;    /* a worker has its first change */
+	bool is_woken;   /* the queue or a worker has its key */
+	bool is_patient; /* its change failed and is retried later: until then it does not count towards WOKEN_MAX */
+	bool is_put_off; /* it waits for room in the queue */
+	uint8_t outcome; /* of its last change: an enum ledger_outcome */
 	char text[];     /* namespace, name */
 };
 
@@ -54,35 +54,9 @@ struct ledger {
 	bool is_full;
 };
 
-/* ---- prints, and what is followed ---- */
-
-static void print_text(unsigned char out[16], struct str text)
-{
-	unsigned char hash[SHA256_SIZE];
-
-	sha256(text, hash);
-	memcpy(out, hash, 16);
-}
-
-void ledger_print_of(struct ledger_print *ret, struct str uid, struct str digest)
-{
-	print_text(ret->uid, uid);
-	print_text(ret->digest, digest);
-}
-
 static bool print_equal(const struct ledger_print *a, const struct ledger_print *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
-struct followed *followed_unref(struct followed *f)
-{
-	if (f && atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1) {
-		recordings_done(&f->recordings);
-		arena_done(&f->arena);
-		mem_free(f);
-	}
-	return NULL;
 }
 
 /* ---- changes ---- */
@@ -105,7 +79,8 @@ struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version,
 	return c;
 }
 
-/* There is nothing to say of one LOOK that is not true of all, and it is always the last change of its object. */
+/* All LOOKs share this object: a LOOK has no content, and is always the last change of its
+ * entry. */
 static struct ledger_change look = {.sort = LEDGER_LOOK};
 
 struct ledger_change *ledger_change_free(struct ledger_change *c)
@@ -136,7 +111,7 @@ static struct entry **bucket_of(const struct ledger *l, uint32_t kind, struct st
 	return &l->buckets[(hash ^ hash >> 32) & (l->n_buckets - 1)];
 }
 
-static struct entry *find(const struct ledger *l, const struct ledger_key *key)
+static struct entry *ledger_find(const struct ledger *l, const struct ledger_key *key)
 {
 	struct entry *e = *bucket_of(l, key->kind->index, key->ns, key->name);
 
@@ -146,7 +121,7 @@ static struct entry *find(const struct ledger *l, const struct ledger_key *key)
 	return e;
 }
 
-static void grow(struct ledger *l)
+static void ledger_grow(struct ledger *l)
 {
 	struct entry **old = l->buckets;
 	size_t n = l->n_buckets;
@@ -164,10 +139,10 @@ static void grow(struct ledger *l)
 	mem_free(old);
 }
 
-/* NULL: the ledger is full, or the names are longer than any that Kubernetes allows. */
+/* Returns NULL if the ledger is full, or if the names are longer than Kubernetes allows. */
 static struct entry *want(struct ledger *l, const struct ledger_key *key)
 {
-	struct entry *e = find(l, key);
+	struct entry *e = ledger_find(l, key);
 
 	if (e) {
 		return e;
@@ -177,7 +152,7 @@ static struct entry *want(struct ledger *l, const struct ledger_key *key)
 		return NULL;
 	}
 	if (l->n == l->n_buckets) {
-		grow(l);
+		ledger_grow(l);
 	}
 	e = mem_alloc(sizeof(*e) + key->ns.n + key->name.n);
 	*e = (struct entry){
@@ -231,13 +206,14 @@ static void set_outcome(struct ledger *l, struct entry *e, enum ledger_outcome o
 	}
 }
 
-static void release(struct ledger *l, struct entry *e)
+static void ledger_release(struct ledger *l, struct entry *e)
 {
 	l->n_woken -= e->is_woken && !e->is_patient;
 	e->is_woken = e->is_patient = false;
 }
 
-/* However many cannot be written, the others come to their turn. */
+/* A change that must be retried does not count towards WOKEN_MAX, so it cannot keep others
+ * waiting. */
 static void make_patient(struct ledger *l, struct entry *e)
 {
 	l->n_woken -= e->is_woken && !e->is_patient;
@@ -250,13 +226,13 @@ static void make_impatient(struct ledger *l, struct entry *e)
 	e->is_patient = false;
 }
 
-/* Of whom nothing more is known goes. */
+/* Frees an entry that holds no information any more. */
 static void drop_if_idle(struct ledger *l, struct entry *e)
 {
 	if (e->is_seen || e->history_version || e->first || e->is_busy || e->is_put_off) {
 		return;
 	}
-	release(l, e);
+	ledger_release(l, e);
 	set_outcome(l, e, LEDGER_DONE);
 	struct entry **at = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
 	while (*at != e) {
@@ -269,7 +245,7 @@ static void drop_if_idle(struct ledger *l, struct entry *e)
 
 /* ---- the queue ---- */
 
-static void wake(struct ledger *l, struct entry *e)
+static void ledger_wake(struct ledger *l, struct entry *e)
 {
 	char text[KEY_MAX];
 
@@ -283,11 +259,12 @@ static void wake(struct ledger *l, struct entry *e)
 	workqueue_add(l->options.queue, (struct str){text, (size_t)n});
 }
 
-/* What happens now goes before what a list has shown. */
+/* Queues a listed object, or puts it off while the queue is full. Objects that change now do not
+ * wait here. */
 static void wake_in_turn(struct ledger *l, struct entry *e)
 {
 	if (l->n_woken < WOKEN_MAX) {
-		wake(l, e);
+		ledger_wake(l, e);
 	} else if (!e->is_woken && !e->is_put_off) {
 		e->is_put_off = true;
 		e->next_put_off = NULL;
@@ -303,13 +280,13 @@ static void wake_more(struct ledger *l)
 		l->put_off = e->next_put_off;
 		e->is_put_off = false;
 		if (e->first && !e->is_busy) {
-			wake(l, e);
+			ledger_wake(l, e);
 		}
 		drop_if_idle(l, e);
 	}
 }
 
-static void append(struct ledger *l, struct entry *e, struct ledger_change *c)
+static void ledger_append(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
 	c->next = NULL;
 	if (e->last) {
@@ -329,7 +306,7 @@ static bool is_too_much(const struct ledger *l, const struct entry *e, const str
 	return c->sort == LEDGER_STATE && l->waiting_bytes + c->bytes > max;
 }
 
-/* A LOOK that waits will see whatever happened before it is carried out. */
+/* A LOOK reads the object when it is carried out, so it covers every change before that. */
 static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
 	if (e->last && e->last->sort == LEDGER_LOOK) {
@@ -343,12 +320,12 @@ static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 		ledger_change_free(c);
 		c = &look;
 	}
-	append(l, e, c);
+	ledger_append(l, e, c);
 	if (e->is_busy) {
-		return; /* its worker comes again */
+		return; /* its worker looks for more changes */
 	}
 	if (c->version && !c->is_listed) {
-		wake(l, e);
+		ledger_wake(l, e);
 	} else {
 		wake_in_turn(l, e);
 	}
@@ -359,9 +336,9 @@ static bool is_kept(const struct entry *e, const struct ledger_print *print)
 	return e->history_version && e->is_written && !e->deleted_s && print_equal(&e->kept, print);
 }
 
-/* What the History says is not what is there, and nothing is under way that would change it: somebody else wrote or
- * deleted it. */
-static void compare(struct ledger *l, struct entry *e)
+/* Queues a LOOK if the History differs from the object and no change is under way: somebody else
+ * wrote or deleted the History. */
+static void ledger_compare(struct ledger *l, struct entry *e)
 {
 	if (e->is_seen && !e->first && !e->is_busy && !is_kept(e, &e->seen)) {
 		queue(l, e, &look);
@@ -376,7 +353,7 @@ struct ledger *ledger_new(const struct ledger_options *options)
 
 	l->options = *options;
 	pthread_mutex_init(&l->lock, NULL);
-	grow(l);
+	ledger_grow(l);
 	return l;
 }
 
@@ -495,7 +472,7 @@ bool ledger_show(
 void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change)
 {
 	pthread_mutex_lock(&l->lock);
-	struct entry *e = find(l, key);
+	struct entry *e = ledger_find(l, key);
 	if (e) {
 		queue(l, e, take_ptr(change));
 	}
@@ -506,7 +483,7 @@ void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_
 void ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list)
 {
 	pthread_mutex_lock(&l->lock);
-	struct entry *e = find(l, key);
+	struct entry *e = ledger_find(l, key);
 	if (e) {
 		l->changes += e->is_seen;
 		e->is_seen = false;
@@ -529,7 +506,7 @@ static void miss(struct ledger *l, struct entry *e, uint64_t version)
 void ledger_miss(struct ledger *l, const struct ledger_key *key, uint64_t version)
 {
 	pthread_mutex_lock(&l->lock);
-	struct entry *e = find(l, key);
+	struct entry *e = ledger_find(l, key);
 	if (e) {
 		miss(l, e, version);
 	}
@@ -593,7 +570,7 @@ void ledger_unfollow(struct ledger *l, struct ledger_kind *kind)
 static void take_history(struct ledger *l, struct entry *e, const struct ledger_history *h)
 {
 	if (h->version < e->history_version) {
-		return; /* what a worker was told is newer */
+		return; /* a worker has read a newer version */
 	}
 	e->history_version = h->version;
 	e->kept = h->print;
@@ -610,7 +587,7 @@ void ledger_show_history(struct ledger *l, const struct ledger_key *key, const s
 	if (e) {
 		e->history_list = list;
 		take_history(l, e, history);
-		compare(l, e);
+		ledger_compare(l, e);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
@@ -622,14 +599,14 @@ static void miss_history(struct ledger *l, struct entry *e)
 	e->deleted_s = 0;
 	e->revisions = 0;
 	l->changes++;
-	compare(l, e);
+	ledger_compare(l, e);
 	drop_if_idle(l, e);
 }
 
 void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version)
 {
 	pthread_mutex_lock(&l->lock);
-	struct entry *e = find(l, key);
+	struct entry *e = ledger_find(l, key);
 	if (e && version >= e->history_version) {
 		miss_history(l, e);
 	}
@@ -664,7 +641,7 @@ static void expire(struct ledger *l, struct entry *e, void *ctx)
 	if (!e->deleted_s || e->first || e->is_busy || !f || f->recordings.n == 0) {
 		return;
 	}
-	int64_t left_s = e->deleted_s + f->recordings.v[0]->keep_deleted_s - x->now_s;
+	int64_t left_s = e->deleted_s + recordings_keep_deleted_s(&f->recordings) - x->now_s;
 	if (left_s <= 0) {
 		queue(l, e, ledger_change_new(LEDGER_EXPIRE, 0, STR("")));
 	} else {
@@ -711,7 +688,7 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 	pthread_mutex_lock(&l->lock);
 	if (str_cut(key, '/', &index, &rest) && (ret->kind = kind_of_key(l, index)) &&
 		str_cut(rest, '/', &ret->ns, &ret->name)) {
-		e = find(l, &(struct ledger_key){ret->kind, ret->ns, ret->name});
+		e = ledger_find(l, &(struct ledger_key){ret->kind, ret->ns, ret->name});
 	}
 	bool has_work = e && e->first && !e->is_busy;
 	if (has_work) {
@@ -720,7 +697,7 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 		e->is_busy = true;
 		make_impatient(l, e);
 	} else if (e && !e->is_busy) {
-		release(l, e);
+		ledger_release(l, e);
 		drop_if_idle(l, e);
 	}
 	wake_more(l);
@@ -728,13 +705,13 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 	return has_work;
 }
 
-/* Back to the front, unless what came meanwhile makes up for it. */
+/* Puts a change back to the front. If a LOOK is involved, only the LOOK remains. */
 static void put_back(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
 	if (e->first && (e->first->sort == LEDGER_LOOK || c->sort == LEDGER_LOOK)) {
 		if (c->sort == LEDGER_LOOK) {
 			drop_changes(l, e);
-			append(l, e, c);
+			ledger_append(l, e, c);
 		} else {
 			ledger_change_free(c);
 		}
@@ -752,7 +729,7 @@ static void note_problem(struct ledger *l, char **at, struct str problem)
 	if (problem.n > PROBLEM_MAX) {
 		problem.n = PROBLEM_MAX;
 		while (problem.n > 0 && (problem.p[problem.n] & 0xc0) == 0x80) {
-			problem.n--; /* no part of a character */
+			problem.n--; /* cut no character in two */
 		}
 	}
 	l->changes++;
@@ -797,13 +774,14 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	struct ledger_settled settled;
 
 	pthread_mutex_lock(&l->lock);
-	struct entry *e = find(l, &(struct ledger_key){work->kind, work->ns, work->name});
+	struct entry *e = ledger_find(l, &(struct ledger_key){work->kind, work->ns, work->name});
 	e->is_busy = false;
-	/* Of the same version the watch knows more: how many revisions there are. */
+	/* For an equal version the watch has the better data: it knows the number of revisions. */
 	if (result->history && result->history->version > e->history_version) {
 		take_history(l, e, result->history);
 	}
-	/* What came meanwhile was seen later than what the worker has read, or is the same. */
+	/* If a change is waiting, it was seen later than what the worker has read, or is the
+	 * same. */
 	if (!e->first) {
 		note_look(e, result);
 	}
@@ -814,7 +792,7 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	}
 	settled.is_more = e->first != NULL;
 	if (!settled.is_more) {
-		release(l, e);
+		ledger_release(l, e);
 	}
 	drop_if_idle(l, e);
 	wake_more(l);

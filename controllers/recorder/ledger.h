@@ -1,23 +1,24 @@
-/* What is known of each object that is recorded, or was: which state was seen last, which state its History holds, and the
- * changes that wait to be written. Of an object little more than two digests are kept; 100,000 of them take less than 30 MiB.
+/* What is known of each recorded object: the state last seen, the state in its History, and the
+ * changes that wait to be written. It keeps little more than two digests of an object: 100,000
+ * objects take less than 30 MiB.
  *
- * A change is what was seen: a state, or that the object is gone. Changes of an object wait in the order in which
- * they were seen. All that waits has a ceiling in bytes: beyond it the changes of an object become one LOOK, for which the
- * object is read from the server when its turn comes. So states in between may be lost, and the last one never is. States
- * that a list has shown may take a small part of it alone: while the objects of a new Recorder are written one after the
- * other, most of them wait as a mark on their entry.
+ * A change is what was seen: a state, or that the object is gone. The changes of an object wait
+ * in order. A ceiling in bytes limits all waiting changes. Beyond it the changes of an object
+ * become one LOOK: the object is read from the server when its turn comes. So intermediate
+ * states may be lost, but never the last one. States from a list may take only a small part of
+ * the ceiling: most objects of a new Recorder wait as a mark on their entry.
  *
- * Any thread. One lock guards it all; it is never held during a request. */
+ * Any thread may call. One lock guards everything; it is never held during a request. */
 #ifndef CONTROLLERS_RECORDER_LEDGER_H
 #define CONTROLLERS_RECORDER_LEDGER_H
 
-#include "api/record/names.h"
+#include "api/record/state.h"
 #include "client/workqueue.h"
 #include "controllers/recorder/recording.h"
 
 #include <pthread.h>
 
-/* What is followed, as it was when it began; counted. */
+/* A followed resource, as it was when the follow began; reference-counted. */
 struct followed {
 	struct resource resource;
 	struct str kind, api_version;
@@ -34,13 +35,13 @@ DEFINE_CLEANUP(struct followed *, followed_unref)
 struct ledger_kind {
 	uint32_t index;
 	char *group, *kind;
-	struct followed *followed; /* NULL: nobody follows it now */
+	struct followed *followed; /* NULL: not followed now */
 	uint64_t refused;
-	size_t n_waiting, n_refused;    /* objects whose last change could not be written, and is tried again; or was refused */
-	char *last_error, *watch_error; /* of those; of the watch. NULL: there are none; it goes well */
+	size_t n_waiting, n_refused;    /* objects whose last change is retried; objects whose last change was refused */
+	char *last_error, *watch_error; /* of a change, of the watch; NULL: none */
 };
 
-/* Enough of the digests of two texts to tell them apart. */
+/* Enough of the digests of two texts to distinguish them. */
 struct ledger_print {
 	unsigned char uid[16], digest[16];
 };
@@ -51,14 +52,14 @@ enum ledger_sort { LEDGER_STATE, LEDGER_LOOK, LEDGER_GONE, LEDGER_EXPIRE };
 struct ledger_change {
 	struct ledger_change *next;
 	enum ledger_sort sort;
-	struct recording *recording; /* of STATE */
-	struct ledger_print print;   /* of STATE */
-	uint64_t version;            /* of the object; of LOOK and EXPIRE none */
-	bool is_listed;              /* of STATE: it was there, and nobody saw it change */
+	struct recording *recording; /* STATE only */
+	struct ledger_print print;   /* STATE only */
+	uint64_t version;            /* of the object; LOOK and EXPIRE have none */
+	bool is_listed;              /* STATE: a list showed it, so nobody saw the change */
 	int64_t seen_s;              /* wall clock */
-	size_t bytes;                /* of all of it */
+	size_t bytes;                /* size of the whole change */
 	size_t n;
-	char text[]; /* of STATE: what scribe_sighting_read() takes */
+	char text[]; /* STATE: the text for scribe_sighting_read() */
 };
 struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version, struct str text);
 struct ledger_change *ledger_change_free(struct ledger_change *c);
@@ -73,9 +74,9 @@ struct ledger_options {
 struct ledger *ledger_new(const struct ledger_options *options);
 struct ledger *ledger_free(struct ledger *l);
 
-/* NULL: there are too many. */
+/* Returns NULL if there are too many kinds. */
 struct ledger_kind *ledger_kind(struct ledger *l, struct str group, struct str kind);
-/* Takes the reference; the one before is dropped. */
+/* Takes the reference to followed, and drops the previous one. */
 void ledger_set_followed(struct ledger *l, struct ledger_kind *k, struct followed *followed);
 struct followed *ledger_followed(struct ledger *l, const struct ledger_kind *k); /* a reference, or NULL */
 
@@ -86,20 +87,20 @@ struct ledger_key {
 
 /* ---- what is seen ---- */
 
-/* A number for a list that begins, unlike any before. */
+/* Starts a list and returns its number, which differs from all before. */
 uint32_t ledger_begin(struct ledger *l);
-/* The object is there, and one Recorder has it recorded. True: its state is another one than was seen last or is
- * recorded; ledger_queue() it. list: of the last list that began. */
+/* Notes that the object exists and a Recorder records it. Returns true if its state differs from
+ * the one last seen or recorded: call ledger_queue(). list: the number of the latest list. */
 bool ledger_show(
 	struct ledger *l, const struct ledger_key *key, const struct ledger_print *print, uint64_t recorder, uint32_t list);
 /* Takes the change. */
 void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change);
-/* It is there, and no Recorder has it recorded. */
+/* Notes that the object exists but no Recorder records it. */
 void ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list);
 void ledger_miss(struct ledger *l, const struct ledger_key *key, uint64_t version);
-/* All that is there has been shown: of that kind, what was not is gone. */
+/* Ends a list: objects of that kind that it did not show are gone. */
 void ledger_end(struct ledger *l, const struct ledger_kind *kind, uint32_t list);
-/* Nobody follows it any more: nothing is known of what is there. */
+/* The kind is no longer followed: forgets which objects exist. */
 void ledger_unfollow(struct ledger *l, struct ledger_kind *kind);
 
 /* ---- histories ---- */
@@ -107,26 +108,27 @@ void ledger_unfollow(struct ledger *l, struct ledger_kind *kind);
 struct ledger_history {
 	uint64_t version; /* resourceVersion */
 	struct ledger_print print;
-	bool is_written;   /* has a change */
+	bool is_written;   /* it has at least one change */
 	int64_t deleted_s; /* deletionTime; 0: the subject exists */
 	uint32_t revisions;
 };
 void ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list);
 void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version);
 void ledger_end_histories(struct ledger *l, uint32_t list);
-/* Queues what outlived its object for too long. The seconds until the next is due; at most max_s. */
+/* Queues Histories that have outlived their objects for too long. Returns the seconds until the
+ * next is due, at most max_s. */
 int64_t ledger_expire(struct ledger *l, int64_t now_s, int64_t max_s);
 
 /* ---- writing ---- */
 
-/* The first change of an object, which is the caller's until ledger_settle(). */
+/* The first change of an object. The caller owns it until ledger_settle(). */
 struct ledger_work {
 	struct ledger_kind *kind;
 	struct str ns, name; /* of the key */
 	struct ledger_change *change;
-	bool has_history; /* as far as the watch of Histories has told */
+	bool has_history; /* according to the watch of Histories */
 };
-/* key: of the queue. False: nothing waits. */
+/* Takes the change of a key from the queue. Returns false if none waits. */
 bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret);
 
 enum ledger_outcome {
@@ -134,16 +136,17 @@ enum ledger_outcome {
 	LEDGER_RETRY,   /* the change goes back to where it was */
 	LEDGER_REFUSED, /* it will never be written */
 };
-/* seen: the state that was read for a LOOK; NULL: none, or the object is gone. history: as it is now; NULL: not known. */
+/* seen: the state that a LOOK has read; NULL: none, or the object is gone. history: its present
+ * state; NULL: not known. */
 struct ledger_result {
 	enum ledger_outcome outcome;
 	const struct ledger_print *seen;
 	uint64_t recorder; /* with seen */
-	bool is_gone;      /* a LOOK found nothing */
+	bool is_gone;      /* a LOOK found no object */
 	const struct ledger_history *history;
 	struct str problem; /* of RETRY and REFUSED */
 };
-/* Changes of the kind wait since they cannot be written: of the first object; of none any more. */
+/* Whether changes of the kind fail to be written: since this one, or no longer. */
 enum ledger_trouble { LEDGER_TROUBLE_NONE, LEDGER_TROUBLE_BEGINS, LEDGER_TROUBLE_ENDS };
 struct ledger_settled {
 	bool is_more; /* another change waits */
@@ -160,20 +163,20 @@ struct ledger_totals {
 };
 void ledger_read_totals(struct ledger *l, struct ledger_totals *ret);
 
-/* Of one kind and one Recorder: objects that are there, and revisions of all histories. */
+/* Numbers for one kind and one Recorder: existing objects, and the revisions of all Histories. */
 struct ledger_tally {
 	const struct ledger_kind *kind;
 	uint64_t recorder;
 	int64_t objects, revisions;
 };
-/* How many; what does not fit is left out. */
+/* Returns how many rows there are; rows beyond max are left out. */
 size_t ledger_tally(struct ledger *l, struct ledger_tally *rows, size_t max);
-/* A watch has trouble; empty: none any more. */
+/* Notes a problem of the kind's watch; empty: the problem is over. */
 void ledger_note_problem(struct ledger *l, struct ledger_kind *kind, struct str problem);
-/* How often the kind's states were refused, and the last problem. It is empty when the watch goes well and the last change of
- * each object was written: what goes well with others does not hide it. */
+/* Returns how often the kind's states were refused. ret_problem gets the last problem. It is
+ * empty only if the watch works and the last change of every object was written. */
 uint64_t ledger_refused(struct ledger *l, const struct ledger_kind *kind, struct str *ret_problem, struct arena *a);
-/* Changes whenever something was counted otherwise. */
+/* A number that changes whenever a count changes. */
 uint64_t ledger_changes(struct ledger *l);
 
 #endif

@@ -1,13 +1,15 @@
-/* The recording controller: follows what Recorders name, and has a History kept of each object (docs/explanation/history.md).
+/* The recording controller: follows the resources that Recorders name, and keeps a History of
+ * each object (docs/explanation/history.md).
  *
- * One thread looks after Recorders, discovery, watches, statuses and histories that outlived their objects. Watches tell the
- * ledger (ledger.h) on the client's thread, and workers write what waits there (scribe.c). Without Recorders there is
- * nothing but a watch for them. `lock` guards the Recorders and the wake-up, and is held together with no other lock. */
+ * One thread handles Recorders, discovery, watches, statuses, and Histories that have outlived
+ * their objects. Watches report to the ledger (ledger.h) on the client's thread, and workers
+ * write what waits there (scribe.c). Without Recorders there is only the watch for them.
+ *
+ * `lock` guards the Recorders and the wake-up. No other lock is held with it. */
 #include "api/model/members.h"
-#include "api/record/left_out.h"
+#include "api/record/state.h"
 #include "base/clock.h"
 #include "base/exposition.h"
-#include "controllers/kit/workers.h"
 #include "controllers/recorder/follow.h"
 #include "controllers/recorder/report.h"
 #include "controllers/recorder/scribe.h"
@@ -15,18 +17,18 @@
 #include <stdlib.h>
 
 enum {
-	WORKERS = 8, /* they wait for the disk of etcd, mostly */
+	WORKERS = 8, /* they mostly wait for etcd's disk */
 	RETRY_FIRST_MS = 200,
 	RETRY_LAST_MS = 60 * 1000,
 	DISCOVER_MS = 30 * 1000,
-	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
-	DISCOVER_SOON_MS = 2000,  /* a kind that goes is told of by discovery a little later than by its watch */
+	DISCOVER_FIRST_MS = 1000, /* until the first discovery succeeds */
+	DISCOVER_SOON_MS = 2000,  /* discovery shows the end of a kind a little later than its watch */
 	REPORT_MS = 3 * 1000,
-	PATIENCE_MS = 30 * 1000, /* with lists: what they have shown so far is not what there is */
+	PATIENCE_MS = 30 * 1000, /* how long to wait for lists: until they end, their counts are incomplete */
 	EXPIRE_MAX_S = 600,
 	OBJECTS_MAX = 2 * 1000 * 1000,
-	WAITING_MAX = 32 << 20, /* bytes of changes that wait */
-	ROWS_MAX = 1024,        /* what a Recorder's status may hold */
+	WAITING_MAX = 32 << 20, /* bytes of waiting changes */
+	ROWS_MAX = 1024,        /* the rows that a Recorder's status may hold */
 	ARENA_MAX = 256 << 20,
 	STATUS_BYTES_MAX = 8 << 20,
 };
@@ -49,8 +51,7 @@ static const struct counter_name counted[] = {
 
 struct director {
 	struct recorder_core core;
-	struct informer *recorders, *histories;
-	struct workers workers;
+	struct informer *histories;
 	bool has_workers;
 	pthread_t thread;
 	bool has_thread;
@@ -60,8 +61,8 @@ struct director {
 	struct discovery found;
 	bool has_found, has_told, has_told_full;
 	int64_t discover_at_ms, report_at_ms, expire_at_ms;
-	int64_t patient_until_ms; /* watches have begun, and statuses wait for what they show */
-	uint64_t reported;        /* ledger_changes() */
+	int64_t patient_until_ms; /* watches have begun; until then, statuses wait for their lists */
+	uint64_t reported;        /* the last ledger_changes() in the statuses */
 
 	uint32_t histories_list; /* the client's thread's own */
 
@@ -83,13 +84,13 @@ void recorder_notice(struct recorder_core *core, bool is_problem, const char *fo
 	va_start(ap, format);
 	buf_vprintf(&text, format, ap);
 	va_end(ap);
-	core->env->on_notice(core->env->ctx, recorder_controller.name, is_problem, buf_str(&text));
+	controller_notice(&core->run, is_problem, buf_str(&text));
 }
 
 void recorder_event(
 	struct recorder_core *core, const struct recording *about, bool is_warning, struct str reason, struct str message)
 {
-	recorder_say(core->events,
+	event_say(core->events,
 		&(struct event){
 			.api_version = STR("annals.dev/v1"),
 			.kind = STR("Recorder"),
@@ -126,7 +127,7 @@ static void on_discover_soon(struct recorder_core *core)
 	wake_for(d, &d->must_discover);
 }
 
-/* Until then, or until there is news. False: it is the end. */
+/* Waits until that time or for news. Returns false when the controller is stopping. */
 static bool wait_until(struct director *d, int64_t at_ms)
 {
 	pthread_mutex_lock(&d->lock);
@@ -192,7 +193,7 @@ static int by_name(const void *a, const void *b)
 	return str_cmp((*(struct recording *const *)a)->name, (*(struct recording *const *)b)->name);
 }
 
-/* True: they are others than before. */
+/* Returns true if the Recorders have changed. */
 static bool read_recorders(struct director *d)
 {
 	struct recordings all = {NULL, 0};
@@ -271,8 +272,8 @@ static void follow_histories(struct director *d)
 		return;
 	}
 	d->histories = informer_new(&(struct informer_options){
-		.client = d->core.env->client,
-		.outage = d->core.env->outage,
+		.client = d->core.run.env->client,
+		.outage = d->core.run.env->outage,
 		.resource = histories_resource,
 		.handlers = {.on_synced = on_synced, .on_problem = on_problem},
 		.stream = &histories_stream,
@@ -315,8 +316,8 @@ static void follow_namespaces(struct director *d)
 		return;
 	}
 	d->core.namespaces = informer_new(&(struct informer_options){
-		.client = d->core.env->client,
-		.outage = d->core.env->outage,
+		.client = d->core.run.env->client,
+		.outage = d->core.run.env->outage,
 		.resource = namespaces_resource,
 		.metadata_only = true,
 		.handlers = {.on_add = on_namespace_add,
@@ -336,7 +337,7 @@ static void discover(struct director *d)
 
 	answer_init(&answer);
 	discovery_init(&found);
-	int error = discovery_fetch(d->core.env->client, &found, &answer);
+	int error = discovery_fetch(d->core.run.env->client, &found, &answer);
 	if (error || found.n == 0) {
 		discovery_done(&found);
 		if (error != REST_STOPPED && !d->has_told) {
@@ -399,7 +400,8 @@ static void end_follow(struct director *d, struct follow *f, bool is_replaced)
 	follow_free(f, is_replaced);
 }
 
-/* Recorders that changed are another watch: it shows each object anew, and what their rules make of it. */
+/* If Recorders change, the resource gets a new watch: it shows each object again, for the new
+ * rules. */
 static bool is_as_before(const struct follow *f, const struct api_resource *r, const struct recordings *recordings)
 {
 	return !follow_is_stale(f) && str_eq(f->followed->resource.version, r->resource.version) &&
@@ -426,7 +428,7 @@ static void want_follow(struct director *d, const struct api_resource *r, struct
 	}
 }
 
-/* A group that could not be asked keeps its watches: its objects are not gone. */
+/* A group that did not answer keeps its watches: its objects are not gone. */
 static void mark_unwanted(struct director *d)
 {
 	list_for_each(it, &d->follows) {
@@ -459,7 +461,7 @@ static void follow_all(struct director *d)
 	}
 }
 
-/* Or cannot: that is to be told. */
+/* Counts a watch with an error as synced, because the error must be reported. */
 static bool have_synced(const struct director *d)
 {
 	_cleanup_(arena_done) struct arena a;
@@ -490,7 +492,7 @@ static bool has_stale_follow(const struct director *d)
 struct rows {
 	struct report_row v[ROWS_MAX];
 	size_t n;
-	bool is_whole; /* all is served, and was listed */
+	bool is_whole; /* all named resources are served, and have been listed */
 };
 
 static bool is_of(const struct recordings *all, const struct recording *r)
@@ -535,7 +537,7 @@ static bool has_failed(const struct director *d, struct str group)
 	return false;
 }
 
-/* Why a resource that a Recorder names is not followed; empty: it is. */
+/* Returns why a resource that a Recorder names is not followed; empty: it is followed. */
 static struct str why_not(const struct director *d, struct str group, struct str plural)
 {
 	const struct api_resource *found = NULL;
@@ -565,7 +567,8 @@ static void add_unserved(struct director *d, struct rows *rows, struct str group
 	}
 }
 
-/* Of several groups beside several resources nobody means that each group has each resource: one of them must have it, as in rules of RBAC. */
+/* If a rule has several groups and resources, not every group needs each resource: one group
+ * must have it, as in RBAC rules. */
 static bool is_followed_in_one(const struct director *d, const struct json *groups, struct str plural)
 {
 	const struct json *group;
@@ -607,6 +610,30 @@ static int by_resource(const void *a, const void *b)
 	return order ? order : str_cmp(x->resource, y->resource);
 }
 
+/* Lists the objects that this Recorder selects but others record; empty: none so far. */
+static struct str overridden(struct director *d, const struct recording *r, struct arena *a)
+{
+	enum { NAMED_MAX = 16, TEXT_MAX_BYTES = 16 * 1024 };
+	_cleanup_(buf_done) struct buf text;
+	size_t n = 0;
+
+	buf_init(&text, TEXT_MAX_BYTES);
+	list_for_each(it, &d->follows) {
+		const struct follow *f = list_entry(it, struct follow, link);
+		const struct recording *by = follow_overrider(f, r);
+		if (by && n++ < NAMED_MAX) {
+			buf_printf(&text, "%s" STR_FMT "%s" STR_FMT " by " STR_FMT,
+				n > 1 ? ", " : "Recorders whose names sort first record objects that this one selects: ",
+				STR_ARG(f->followed->resource.plural), f->followed->resource.group.n ? "." : "",
+				STR_ARG(f->followed->resource.group), STR_ARG(by->name));
+		}
+	}
+	if (n > NAMED_MAX) {
+		buf_printf(&text, ", and %zu more", n - NAMED_MAX);
+	}
+	return arena_dup(a, buf_str(&text));
+}
+
 static void write_status(struct director *d, const struct recording *r, const struct json *status, struct arena *a)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -620,10 +647,10 @@ static void write_status(struct director *d, const struct recording *r, const st
 	buf_init(&patch, STATUS_BYTES_MAX);
 	json_encode(&patch, body);
 	answer_init(&answer);
-	if (!rest_patch(d->core.env->client, &t, PATCH_MERGE, buf_str(&patch), &answer)) {
+	if (!rest_patch(d->core.run.env->client, &t, PATCH_MERGE, buf_str(&patch), &answer)) {
 		count(&d->core.counters, RECORDER_STATUS_WRITES);
 	} else {
-		d->reported = 0; /* once more, after a pause */
+		d->reported = 0; /* report once more, after a pause */
 	}
 }
 
@@ -653,6 +680,7 @@ static void report_one(struct director *d, const struct recording *r, const stru
 		.rows = rows->v,
 		.n = rows->n,
 		.is_following = rows->is_whole,
+		.overridden = overridden(d, r, &a),
 		.message = rows->is_whole ? STR("all that is named is followed") : STR("not all that is named is followed"),
 	};
 	const struct json *status =
@@ -704,12 +732,9 @@ static void report_all(struct director *d)
 
 static void start_workers(struct director *d)
 {
-	if (d->has_workers) {
-		return;
-	}
-	d->has_workers = true;
-	if (workers_start(&d->workers, WORKERS)) {
-		recorder_notice(&d->core, true, "cannot start threads: nothing is recorded");
+	if (!d->has_workers) {
+		d->has_workers = true;
+		controller_work(&d->core.run);
 	}
 }
 
@@ -735,7 +760,7 @@ static void look_after_follows(struct director *d, bool is_new)
 		discover(d);
 	}
 	if (d->has_found && (is_new || is_due || has_stale_follow(d))) {
-		bool had_synced = have_synced(d); /* who hangs is not waited for once more */
+		bool had_synced = have_synced(d); /* a watch that hangs is waited for only once */
 		follow_all(d);
 		d->patient_until_ms = had_synced ? clock_mono_ms() + PATIENCE_MS : d->patient_until_ms;
 		wake_for(d, &d->must_report);
@@ -774,44 +799,41 @@ static void *run(void *arg)
 
 /* ---- its life ---- */
 
-static void *start(const struct controller_env *env)
+static void begin(void *state)
 {
-	struct director *d = mem_new(struct director);
+	struct director *d = state;
 
-	d->core.env = env;
 	d->core.wake = on_wake;
 	d->core.discover_soon = on_discover_soon;
-	d->core.queue = workqueue_new("recorder", RETRY_FIRST_MS, RETRY_LAST_MS);
 	d->core.ledger = ledger_new(
-		&(struct ledger_options){.max_objects = OBJECTS_MAX, .max_waiting = WAITING_MAX, .queue = d->core.queue});
-	d->core.events = recorder_new(env->client, recorder_controller.name);
-	d->workers = (struct workers){.queue = d->core.queue, .work = scribe_work, .ctx = &d->core};
+		&(struct ledger_options){.max_objects = OBJECTS_MAX, .max_waiting = WAITING_MAX, .queue = d->core.run.queue});
+	d->core.events = event_writer_new(&d->core.run);
 	discovery_init(&d->found);
 	map_init(&d->items, ROWS_MAX);
 	list_init(&d->follows);
 	pthread_mutex_init(&d->lock, NULL);
 	clock_cond_init(&d->wake);
 	d->has_thread = pthread_create(&d->thread, NULL, run, d) == 0;
-	if (!d->has_thread) {
+	if (d->has_thread) {
+		pthread_setname_np(d->thread, "recorder");
+	} else {
 		recorder_notice(&d->core, true, "cannot start a thread: nothing is recorded");
 	}
-	d->recorders = informer_new(&(struct informer_options){
-		.client = env->client,
-		.outage = env->outage,
-		.resource = recorders_resource,
-		.left_out = item_managers,
-		.handlers = {.on_add = on_recorder_add,
-			.on_update = on_recorder_update,
-			.on_delete = on_recorder_delete,
-			.on_synced = on_recorders_synced,
-			.on_problem = on_problem},
-		.ctx = d,
-	});
-	return d;
+	controller_watch(&d->core.run,
+		(struct informer_options){
+			.resource = recorders_resource,
+			.left_out = item_managers,
+			.handlers = {.on_add = on_recorder_add,
+				.on_update = on_recorder_update,
+				.on_delete = on_recorder_delete,
+				.on_synced = on_recorders_synced},
+		});
 }
 
-static void end_thread(struct director *d)
+static void halt(void *state)
 {
+	struct director *d = state;
+
 	pthread_mutex_lock(&d->lock);
 	d->is_ending = true;
 	pthread_cond_signal(&d->wake);
@@ -819,22 +841,18 @@ static void end_thread(struct director *d)
 	if (d->has_thread) {
 		pthread_join(d->thread, NULL);
 	}
-}
-
-/* First whoever makes work, then whoever does it. */
-static void stop(void *state)
-{
-	struct director *d = state;
-
-	end_thread(d);
-	informer_free(d->recorders);
 	list_for_each_safe(it, &d->follows) {
 		end_follow(d, list_entry(it, struct follow, link), true);
 	}
+}
+
+static void end(void *state)
+{
+	struct director *d = state;
+
 	informer_free(d->histories);
 	informer_free(d->core.namespaces);
-	workers_stop(&d->workers);
-	recorder_free(d->core.events);
+	event_writer_free(d->core.events);
 	for (struct map_entry *e = map_next(&d->items, NULL); e; e = map_next(&d->items, e)) {
 		item_unref(e->value);
 	}
@@ -842,17 +860,8 @@ static void stop(void *state)
 	recordings_done(&d->recordings);
 	discovery_done(&d->found);
 	ledger_free(d->core.ledger);
-	workqueue_free(d->core.queue);
 	pthread_cond_destroy(&d->wake);
 	pthread_mutex_destroy(&d->lock);
-	mem_free(d);
-}
-
-static struct workqueue *queue(void *state, size_t i)
-{
-	struct director *d = state;
-
-	return i == 0 ? d->core.queue : NULL;
 }
 
 static void write_metrics(void *state, struct buf *out)
@@ -873,8 +882,11 @@ static void write_metrics(void *state, struct buf *out)
 const struct controller recorder_controller = {
 	.name = "recorder-controller",
 	.alias = "recorder",
-	.start = start,
-	.stop = stop,
-	.queue = queue,
+	.starts_late = true,
+	.queues = {{"recorder", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, scribe_work}},
+	.state_size = sizeof(struct director),
+	.begin = begin,
+	.halt = halt,
+	.end = end,
 	.write_metrics = write_metrics,
 };

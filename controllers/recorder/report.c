@@ -1,9 +1,10 @@
-/* Makes the status of a Recorder. It is written only where it differs: a status that is written is an event for
- * everybody who watches. */
+/* Makes the status of a Recorder. It is written only if it differs: each write is an event for
+ * everyone who watches Recorders. */
 #include "controllers/recorder/report.h"
 
 #include "api/model/members.h"
-#include "api/rules/condition.h"
+#include "api/rules/spec_status.h"
+#include "base/options.h"
 
 static void add_text(struct json *to, const char *name, struct str text, struct arena *a)
 {
@@ -40,6 +41,22 @@ static struct json *condition_of(
 	return j;
 }
 
+/* This condition exists only while it is true: most Recorders never overlap. */
+static struct json *overridden_condition(
+	const struct json *old, const struct recording *recording, struct str message, struct str now, struct arena *a)
+{
+	struct json *j = json_object(a);
+	struct str since = member_text(old, "lastTransitionTime");
+
+	add_text(j, "type", STR("Overridden"), a);
+	add_text(j, "status", STR("True"), a);
+	json_add(a, j, STR("observedGeneration"), json_int(a, recording->generation));
+	add_text(j, "lastTransitionTime", since.n ? since : now, a);
+	add_text(j, "reason", STR("AnotherSortsFirst"), a);
+	add_text(j, "message", message, a);
+	return j;
+}
+
 struct json *report_status(const struct json *recorder, const struct recording *recording, const struct report *report,
 	struct str now, struct arena *a)
 {
@@ -51,8 +68,197 @@ struct json *report_status(const struct json *recorder, const struct recording *
 	}
 	json_append(a, conditions,
 		condition_of(condition_find(json_gets(old, "conditions"), "Recording"), recording, report, now, a));
+	if (report->overridden.n) {
+		json_append(a, conditions,
+			overridden_condition(condition_find(json_gets(old, "conditions"), "Overridden"), recording,
+				report->overridden, now, a));
+	}
 	json_add(a, status, STR("observedGeneration"), json_int(a, recording->generation));
 	json_add(a, status, STR("resources"), rows);
 	json_add(a, status, STR("conditions"), conditions);
 	return old && json_equal(old, status) ? NULL : status;
+}
+
+/* ---- recordings ---- */
+
+/* Reads Recorders. The server has validated their specs. */
+enum { ARENA_MAX = 16 << 20, HISTORY_LIMIT_DEFAULT = 10, KEEP_DELETED_DEFAULT_S = 720 * 3600 };
+
+static bool read_selector(struct label_selector *ret, const struct json *selector, struct arena *a)
+{
+	struct str problem;
+
+	return label_selector_read(ret, selector, a, &problem) == 0;
+}
+
+static int64_t keep_deleted(const struct json *spec)
+{
+	int64_t ms;
+	struct str text = member_text(spec, "keepDeleted");
+
+	return text.n && duration_parse_ms(text, &ms) ? ms / 1000 : KEEP_DELETED_DEFAULT_S;
+}
+
+struct recording *recording_new(struct item *recorder)
+{
+	_cleanup_(recording_unrefp) struct recording *r = mem_new(struct recording);
+	const struct json *history_limit;
+
+	r->refs = 1;
+	r->item = item_ref(recorder);
+	arena_init(&r->arena, ARENA_MAX);
+	r->spec = json_gets(recorder->object, "spec");
+	r->name = recorder->name;
+	r->uid = recorder->uid;
+	r->id = str_hash(r->name);
+	r->generation = member_int(item_meta(recorder), "generation");
+	r->history_limit = HISTORY_LIMIT_DEFAULT;
+	if ((history_limit = json_gets(r->spec, "historyLimit"))) {
+		json_to_int64(history_limit, &r->history_limit);
+	}
+	r->keep_deleted_s = keep_deleted(r->spec);
+	r->namespace = member_text(r->spec, "namespace");
+	if (r->namespace.n == 0) {
+		r->namespace = STR("default");
+	}
+	bool is_read = state_rules_read(&r->rules, r->spec, &r->arena) &&
+		read_selector(&r->namespaces, json_gets(r->spec, "namespaceSelector"), &r->arena) &&
+		read_selector(&r->objects, json_gets(r->spec, "objectSelector"), &r->arena);
+	return is_read ? take_ptr(r) : NULL;
+}
+
+struct recording *recording_ref(struct recording *r)
+{
+	atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+	return r;
+}
+
+struct recording *recording_unref(struct recording *r)
+{
+	if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1) {
+		arena_done(&r->arena);
+		item_unref(r->item);
+		mem_free(r);
+	}
+	return NULL;
+}
+
+/* ---- resources ---- */
+
+static bool has_text(const struct json *list, struct str text)
+{
+	const struct json *one;
+	bool has = false;
+
+	for (uint32_t i = 0; !has && (one = list_item(list, i)); i++) {
+		has = str_is(json_text(one), "*") || str_eq(json_text(one), text);
+	}
+	return has;
+}
+
+bool recording_names(const struct recording *r, struct str group, struct str plural)
+{
+	const struct json *rules = json_gets(r->spec, "resources"), *rule;
+	bool is_named = false;
+
+	for (uint32_t i = 0; !is_named && (rule = list_item(rules, i)); i++) {
+		is_named = has_text(json_gets(rule, "groups"), group) && has_text(json_gets(rule, "resources"), plural);
+	}
+	return is_named;
+}
+
+/* ---- several ---- */
+
+void recordings_pick(struct recordings *ret, const struct recordings *all, struct str group, struct str plural)
+{
+	*ret = (struct recordings){NULL, 0};
+	for (size_t i = 0; i < all->n; i++) {
+		if (recording_names(all->v[i], group, plural)) {
+			ret->v = mem_realloc_array(ret->v, ret->n + 1, sizeof(*ret->v));
+			ret->v[ret->n++] = recording_ref(all->v[i]);
+		}
+	}
+}
+
+void recordings_done(struct recordings *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		recording_unref(r->v[i]);
+	}
+	mem_free(r->v);
+	*r = (struct recordings){NULL, 0};
+}
+
+bool recordings_equal(const struct recordings *a, const struct recordings *b)
+{
+	bool is_equal = a->n == b->n;
+	for (size_t i = 0; is_equal && i < a->n; i++) {
+		is_equal = str_eq(a->v[i]->uid, b->v[i]->uid) && a->v[i]->generation == b->v[i]->generation;
+	}
+	return is_equal;
+}
+
+int64_t recordings_keep_deleted_s(const struct recordings *r)
+{
+	int64_t longest_s = r->n ? 0 : INT32_MAX;
+	for (size_t i = 0; i < r->n; i++) {
+		longest_s = MAX(longest_s, r->v[i]->keep_deleted_s);
+	}
+	return longest_s;
+}
+
+bool recordings_need_namespaces(const struct recordings *r)
+{
+	bool is_needed = false;
+	for (size_t i = 0; !is_needed && i < r->n; i++) {
+		is_needed = r->v[i]->namespaces.n > 0;
+	}
+	return is_needed;
+}
+
+static bool selects(const struct label_selector *s, const struct json *labels, struct arena *scratch)
+{
+	const struct label *v;
+
+	if (s->n == 0) {
+		return true;
+	}
+	size_t n = labels_read(&v, labels, scratch);
+	return label_selector_matches(s, v, n);
+}
+
+struct recording *recordings_next(const struct recordings *r, const struct json *object, const struct json *namespace_labels,
+	struct arena *scratch, size_t *at)
+{
+	const struct json *metadata = json_gets(object, "metadata"), *labels = json_gets(metadata, "labels");
+	bool has_namespace = member_text(metadata, "namespace").n > 0;
+
+	for (; *at < r->n; ++*at) {
+		struct recording *one = r->v[*at];
+		bool is_in_place = !has_namespace || one->namespaces.n == 0 ||
+			(namespace_labels && selects(&one->namespaces, namespace_labels, scratch));
+		if (is_in_place && selects(&one->objects, labels, scratch)) {
+			return one;
+		}
+	}
+	return NULL;
+}
+
+struct recording *recordings_select(
+	const struct recordings *r, const struct json *object, const struct json *namespace_labels, struct arena *scratch)
+{
+	size_t at = 0;
+
+	return recordings_next(r, object, namespace_labels, scratch, &at);
+}
+
+bool recordings_tell_apart(
+	const struct recordings *r, const struct json *labels, const struct json *other_labels, struct arena *scratch)
+{
+	bool is_apart = false;
+	for (size_t i = 0; !is_apart && i < r->n; i++) {
+		const struct label_selector *s = &r->v[i]->namespaces;
+		is_apart = selects(s, labels, scratch) != selects(s, other_labels, scratch);
+	}
+	return is_apart;
 }

@@ -1,6 +1,7 @@
-/* One change: the History is read, what is to be written is decided (scribe_plan.c), and one Snapshot writes it, guarded by the
- * History's version. Whoever was faster makes it a conflict, and it is decided anew. So a recorder that dies anywhere
- * leaves nothing half done, and nothing is written twice. */
+/* Writes one change. It reads the History, decides what to write (scribe_plan.c), and sends one
+ * Snapshot, guarded by the History's version. If another writer came first, that is a conflict, and
+ * it decides again. So a recorder that dies at any point leaves nothing half done, and nothing is
+ * written twice. */
 #include "controllers/recorder/scribe.h"
 
 #include "api/model/members.h"
@@ -8,7 +9,7 @@
 #include "controllers/recorder/scribe_plan.h"
 
 enum {
-	DECISIONS_MAX = 8, /* with others who write; then it waits for its turn */
+	DECISIONS_MAX = 8, /* conflicts with other writers; then the change waits for its next turn */
 	ARENA_MAX = 512 << 20,
 	BODY_MAX = 16 << 20,
 };
@@ -19,15 +20,15 @@ static const struct resource revisions_resource = {{"annals.dev", 10}, {"v1", 2}
 struct scribe {
 	struct recorder_core *core;
 	struct ledger_work work;
-	struct followed *followed; /* a reference; NULL: nobody follows it any more */
+	struct followed *followed; /* a reference; NULL: no longer followed */
 	struct history_subject subject;
 	struct str name; /* of the History */
 	struct sighting sighting;
 	struct recording *recording; /* a reference */
-	bool has_looked, has_asked; /* for the object; for the History */
-	struct answer history, object, answer; /* object: of a LOOK */
+	bool has_looked, has_asked;  /* has_looked: read the object; has_asked: asked for the History */
+	struct answer history, object, answer; /* object: read for a LOOK */
 	struct arena arena;
-	/* What to tell the ledger. */
+	/* The result for the ledger. */
 	enum ledger_outcome outcome;
 	struct str problem;
 	bool is_history_known;
@@ -36,18 +37,19 @@ struct scribe {
 
 static struct client *client_of(const struct scribe *s)
 {
-	return s->core->env->client;
+	return s->core->run.env->client;
 }
 
 /* ---- outcomes ---- */
 
-/* These will be refused for ever, as they are. */
+/* Would the server refuse this change every time? A 400 without a Status may be a proxy's, about
+ * the connection; a 413 is always about the body. */
 static bool is_final(const struct answer *answer)
 {
-	return answer->code == 400 || answer->code == 413 || answer->code == 422;
+	return answer->code == 413 || (answer_is_status(answer) && (answer->code == 400 || answer->code == 422));
 }
 
-/* A namespace that goes takes its histories along. */
+/* Is the namespace terminating? Then its Histories go too. */
 static bool is_of_no_use(const struct answer *answer)
 {
 	const struct json *causes = json_gets(json_gets(answer->body, "details"), "causes"), *cause;
@@ -59,13 +61,13 @@ static bool is_of_no_use(const struct answer *answer)
 	return is_terminating;
 }
 
-static void fail(struct scribe *s, const struct answer *answer)
+static void scribe_fail(struct scribe *s, const struct answer *answer)
 {
 	s->problem = arena_dup(&s->arena, answer->message);
 	s->outcome = is_of_no_use(answer) ? LEDGER_DONE : is_final(answer) ? LEDGER_REFUSED : LEDGER_RETRY;
 }
 
-static void know(struct scribe *s, const struct json *history)
+static void scribe_know(struct scribe *s, const struct json *history)
 {
 	const struct json *status = json_gets(history, "status");
 	int64_t deleted_us = 0;
@@ -118,8 +120,8 @@ static bool see_object(struct scribe *s, const struct json *found)
 	return selected != NULL;
 }
 
-/* False: nothing is to be done, or s->outcome says what went wrong. */
-static bool look(struct scribe *s)
+/* Returns false if nothing is left to do, or if s->outcome has the error. */
+static bool scribe_look(struct scribe *s)
 {
 	if (!s->followed) {
 		return false;
@@ -127,12 +129,14 @@ static bool look(struct scribe *s)
 	const struct target t = {.resource = &s->followed->resource, .namespace = s->work.ns, .name = s->work.name};
 
 	s->has_looked = true;
-	if (!rest_get(client_of(s), &t, &s->object)) {
+	switch (rest_find(client_of(s), &t, &s->object)) {
+	case REST_FOUND:
 		return see_object(s, s->object.body);
-	}
-	if (s->object.code != 404) {
-		fail(s, &s->object);
+	case REST_UNKNOWN:
+		scribe_fail(s, &s->object);
 		return false;
+	case REST_ABSENT:
+		break;
 	}
 	s->sighting = (struct sighting){.is_gone = true, .is_live = true, .is_late = true, .seen_s = clock_wall_s()};
 	return true;
@@ -140,24 +144,21 @@ static bool look(struct scribe *s)
 
 /* ---- the history ---- */
 
-enum found { FOUND, FOUND_NONE, FOUND_TROUBLE };
-
-static enum found get_history_in(struct scribe *s, struct str namespace)
+static enum rest_found get_history_in(struct scribe *s, struct str namespace)
 {
 	const struct target t = {.resource = &histories_resource, .namespace = namespace, .name = s->name};
+	enum rest_found found = rest_find(client_of(s), &t, &s->history);
 
-	if (!rest_get(client_of(s), &t, &s->history)) {
-		know(s, s->history.body);
-		return FOUND;
+	if (found == REST_FOUND) {
+		scribe_know(s, s->history.body);
+	} else if (found == REST_UNKNOWN) {
+		scribe_fail(s, &s->history);
 	}
-	if (s->history.code == 404) {
-		return FOUND_NONE;
-	}
-	fail(s, &s->history);
-	return FOUND_TROUBLE;
+	return found;
 }
 
-/* Of most objects that are new to us there is none, as the watch of Histories says. Should it be mistaken, making one says so. */
+/* If the watch of Histories shows none, the History is not read first, as most new objects have
+ * none. If the watch is behind, creating one fails. */
 static bool is_surely_new(struct scribe *s)
 {
 	bool is_first = !s->has_asked;
@@ -166,13 +167,14 @@ static bool is_surely_new(struct scribe *s)
 	return is_first && !s->work.has_history && !s->sighting.is_gone && s->recording;
 }
 
-/* Of an object without a namespace it is where its Recorder says; of one that is gone nobody knows which Recorder it was. */
-static enum found get_history(struct scribe *s)
+/* The History of a cluster-scoped object is where its Recorder puts it. If the object is gone,
+ * its Recorder is not known, so all Recorders' namespaces are searched. */
+static enum rest_found get_history(struct scribe *s)
 {
-	enum found found = FOUND_NONE;
+	enum rest_found found = REST_ABSENT;
 
 	if (is_surely_new(s)) {
-		return FOUND_NONE;
+		return REST_ABSENT;
 	}
 	if (s->subject.namespace.n) {
 		return get_history_in(s, s->subject.namespace);
@@ -180,50 +182,70 @@ static enum found get_history(struct scribe *s)
 	if (s->recording) {
 		return get_history_in(s, s->recording->namespace);
 	}
-	for (size_t i = 0; s->followed && found == FOUND_NONE && i < s->followed->recordings.n; i++) {
+	for (size_t i = 0; s->followed && found == REST_ABSENT && i < s->followed->recordings.n; i++) {
 		found = get_history_in(s, s->followed->recordings.v[i]->namespace);
 	}
 	return found;
 }
 
-/* FOUND: it was made. FOUND_NONE: another recorder was faster. */
-static enum found make_history(struct scribe *s)
+/* Returns REST_FOUND if it created the History, and REST_ABSENT if another recorder did.
+ * REST_UNKNOWN: it failed, and s->outcome has the result. */
+static enum rest_found make_history(struct scribe *s)
 {
 	struct str namespace = s->subject.namespace.n ? s->subject.namespace : s->recording->namespace;
 	const struct target t = {.resource = &histories_resource, .namespace = namespace};
 
 	if (!rest_create(client_of(s), &t, scribe_history(&s->subject, s->name, namespace, &s->arena), &s->history)) {
-		know(s, s->history.body);
-		return FOUND;
+		scribe_know(s, s->history.body);
+		return REST_FOUND;
 	}
 	if (answer_is(&s->history, 409, "AlreadyExists")) {
-		return FOUND_NONE;
+		return REST_ABSENT;
 	}
-	/* 404: the subject's own namespace has gone, and the subject with it. */
-	if (s->history.code != 404 || !s->subject.namespace.n) {
-		fail(s, &s->history);
+	/* Otherwise the subject's own namespace has gone, and the subject with it. */
+	if (!answer_is_without_namespace(&s->history, s->subject.namespace)) {
+		scribe_fail(s, &s->history);
 	}
-	return FOUND_TROUBLE;
+	return REST_UNKNOWN;
 }
 
 /* ---- writing ---- */
 
-/* The state of the History's revision, or NULL: somebody has deleted it. */
-static const struct json *state_before(struct scribe *s, enum scribe_step step)
+/* Reads the state of the History's latest revision; NULL: somebody has deleted it. Returns false
+ * if that is not known, with the result in s->outcome: the change would be written without its
+ * paths, for good. */
+static bool read_state_before(struct scribe *s, enum scribe_step step, const struct json **ret)
 {
 	struct str revision = member_text(json_gets(json_gets(s->history.body, "status"), "revision"), "name");
 	const struct target t = {.resource = &revisions_resource,
 		.namespace = member_text(json_gets(s->history.body, "metadata"), "namespace"),
 		.name = revision};
 
-	if (step != SCRIBE_CHANGED || !revision.n || rest_get(client_of(s), &t, &s->answer)) {
-		return NULL;
+	*ret = NULL;
+	if (step != SCRIBE_CHANGED || !revision.n) {
+		return true;
+	}
+	enum rest_found found = rest_find(client_of(s), &t, &s->answer);
+	if (found == REST_UNKNOWN) {
+		scribe_fail(s, &s->answer);
+	}
+	if (found != REST_FOUND) {
+		return found == REST_ABSENT;
 	}
 	struct str text = arena_dup(
 		&s->arena, json_gets(s->answer.body, "data") ? json_gets(s->answer.body, "data")->source : STR("null"));
 	struct json *state;
 	size_t at;
-	return json_parse(&state, &s->arena, text, JSON_LIMITS_DEFAULT, &at) ? NULL : state;
+	*ret = json_parse(&state, &s->arena, text, JSON_LIMITS_DEFAULT, &at) ? NULL : state;
+	return true;
+}
+
+/* Another recorder has written the History, or it has gone, alone or with its namespace:
+ * get_history() finds out. */
+static bool has_history_changed(const struct scribe *s, const struct target *history)
+{
+	return s->answer.code == 409 || answer_is_absent(&s->answer, history) ||
+		answer_is_without_namespace(&s->answer, history->namespace);
 }
 
 static void know_written(struct scribe *s, enum scribe_step step)
@@ -231,7 +253,7 @@ static void know_written(struct scribe *s, enum scribe_step step)
 	const struct json *status = json_gets(s->answer.body, "status"), *history = json_gets(status, "history");
 
 	if (!str_to_uint64(member_text(history, "resourceVersion"), &s->known.version)) {
-		s->is_history_known = false; /* the watch will tell */
+		s->is_history_known = false; /* the watch will show it */
 		return;
 	}
 	s->known.is_written = true;
@@ -241,45 +263,48 @@ static void know_written(struct scribe *s, enum scribe_step step)
 	}
 }
 
-/* False: it is to be decided again. */
+/* Returns false if the step must be decided again. */
 static bool write_step(struct scribe *s, enum scribe_step step)
 {
 	static const enum recorder_counter counters[] = {
 		[SCRIBE_CREATED] = RECORDER_CREATED, [SCRIBE_CHANGED] = RECORDER_CHANGED, [SCRIBE_DELETED] = RECORDER_DELETED};
-	const struct json *before = state_before(s, step);
+	const struct json *metadata = json_gets(s->history.body, "metadata"), *before;
+	const struct target history = {
+		.resource = &histories_resource, .namespace = member_text(metadata, "namespace"), .name = s->name};
+	if (!read_state_before(s, step, &before)) {
+		return true;
+	}
 	int64_t limit = s->recording ? s->recording->history_limit : INT32_MAX;
 	const struct json *snapshot = scribe_snapshot(s->history.body, step, &s->sighting, before, limit, &s->arena);
-	const struct target t = {
-		.resource = &snapshots_resource, .namespace = member_text(json_gets(s->history.body, "metadata"), "namespace")};
+	const struct target t = {.resource = &snapshots_resource, .namespace = history.namespace};
 
 	if (!rest_create(client_of(s), &t, snapshot, &s->answer)) {
 		count(&s->core->counters, counters[step]);
 		know_written(s, step);
 		return true;
 	}
-	/* 404: the History has gone. */
-	if (s->answer.code == 409 || s->answer.code == 404) {
+	if (has_history_changed(s, &history)) {
 		count(&s->core->counters, RECORDER_CONFLICTS);
 		return false;
 	}
-	fail(s, &s->answer);
+	scribe_fail(s, &s->answer);
 	return true;
 }
 
-/* False: it is to be decided again. */
+/* Returns false if it must be decided again. */
 static bool decide(struct scribe *s)
 {
-	enum found found = get_history(s);
-	enum scribe_step step = scribe_decide(found == FOUND ? s->history.body : NULL, &s->sighting);
+	enum rest_found found = get_history(s);
+	enum scribe_step step = scribe_decide(found == REST_FOUND ? s->history.body : NULL, &s->sighting);
 
-	if (found == FOUND_TROUBLE || step == SCRIBE_NOTHING) {
+	if (found == REST_UNKNOWN || step == SCRIBE_NOTHING) {
 		return true;
 	}
 	if (step == SCRIBE_LOOK) {
-		return !look(s);
+		return !scribe_look(s);
 	}
-	found = found == FOUND_NONE ? make_history(s) : found;
-	return found == FOUND ? write_step(s, step) : found == FOUND_TROUBLE;
+	found = found == REST_ABSENT ? make_history(s) : found;
+	return found == REST_FOUND ? write_step(s, step) : found == REST_UNKNOWN;
 }
 
 static void write_change(struct scribe *s)
@@ -297,9 +322,9 @@ static void write_change(struct scribe *s)
 
 static void expire_history(struct scribe *s)
 {
-	int64_t keep_s = s->followed && s->followed->recordings.n ? s->followed->recordings.v[0]->keep_deleted_s : INT32_MAX;
+	int64_t keep_s = s->followed ? recordings_keep_deleted_s(&s->followed->recordings) : INT32_MAX;
 
-	if (get_history(s) != FOUND || !scribe_is_expired(s->history.body, keep_s, clock_wall_s())) {
+	if (get_history(s) != REST_FOUND || !scribe_is_expired(s->history.body, keep_s, clock_wall_s())) {
 		return;
 	}
 	const struct json *metadata = json_gets(s->history.body, "metadata");
@@ -312,8 +337,8 @@ static void expire_history(struct scribe *s)
 	if (!rest_delete(client_of(s), &t, &options, &s->answer)) {
 		count(&s->core->counters, RECORDER_EXPIRED);
 		s->is_history_known = false;
-	} else if (s->answer.code != 404 && s->answer.code != 409) {
-		fail(s, &s->answer);
+	} else if (s->answer.code != 409 && !answer_is_absent(&s->answer, &t)) {
+		scribe_fail(s, &s->answer);
 	}
 }
 
@@ -345,7 +370,7 @@ static void carry_out(struct scribe *s)
 		}
 		break;
 	case LEDGER_LOOK:
-		if (look(s)) {
+		if (scribe_look(s)) {
 			write_change(s);
 		}
 		break;
@@ -359,7 +384,7 @@ static void carry_out(struct scribe *s)
 	}
 }
 
-static void begin(struct scribe *s)
+static void scribe_begin(struct scribe *s)
 {
 	s->followed = ledger_followed(s->core->ledger, s->work.kind);
 	arena_init(&s->arena, ARENA_MAX);
@@ -371,7 +396,7 @@ static void begin(struct scribe *s)
 	s->name = history_name(&s->subject, &s->arena);
 }
 
-static void end(struct scribe *s)
+static void scribe_end(struct scribe *s)
 {
 	answer_done(&s->answer);
 	answer_done(&s->object);
@@ -393,8 +418,8 @@ static void tell_refused(struct scribe *s)
 	}
 }
 
-/* What holds all objects up is told once, and when it is over. */
-static void tell(struct scribe *s, enum ledger_trouble trouble)
+/* Logs once when changes of a kind fail, and once when they work again. */
+static void scribe_tell(struct scribe *s, enum ledger_trouble trouble)
 {
 	if (s->outcome == LEDGER_REFUSED) {
 		count(&s->core->counters, RECORDER_REFUSED);
@@ -410,7 +435,7 @@ static void tell(struct scribe *s, enum ledger_trouble trouble)
 	}
 }
 
-static struct ledger_settled settle(struct scribe *s)
+static struct ledger_settled scribe_settle(struct scribe *s)
 {
 	struct ledger_print seen;
 	bool is_there = s->has_looked && s->recording && !s->sighting.is_gone;
@@ -435,20 +460,20 @@ void scribe_work(void *ctx, struct str key)
 	struct scribe s = {.core = core};
 
 	if (!ledger_take(core->ledger, key, &s.work)) {
-		workqueue_forget(core->queue, key);
+		workqueue_forget(core->run.queue, key);
 		return;
 	}
-	begin(&s);
+	scribe_begin(&s);
 	carry_out(&s);
-	const struct ledger_settled settled = settle(&s);
-	tell(&s, settled.trouble);
+	const struct ledger_settled settled = scribe_settle(&s);
+	scribe_tell(&s, settled.trouble);
 	if (s.outcome == LEDGER_RETRY) {
-		workqueue_retry(core->queue, key);
+		workqueue_retry(core->run.queue, key);
 	} else {
-		workqueue_forget(core->queue, key);
+		workqueue_forget(core->run.queue, key);
 	}
 	if (s.outcome != LEDGER_RETRY && settled.is_more) {
-		workqueue_add(core->queue, key);
+		workqueue_add(core->run.queue, key);
 	}
-	end(&s);
+	scribe_end(&s);
 }

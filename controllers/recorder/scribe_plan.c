@@ -1,5 +1,5 @@
-/* The rules of recording. What is compared is always a History and one sighting, so that whoever comes later, after a
- * crash or beside a recorder that has lost its election, comes to the same conclusion. */
+/* The rules of recording. They compare only a History and one sighting, so every recorder comes
+ * to the same decision, even after a crash or a lost election. */
 #include "controllers/recorder/scribe_plan.h"
 
 #include "api/model/members.h"
@@ -109,8 +109,8 @@ static uint64_t last_version(const struct json *history)
 	return version;
 }
 
-/* Another recorder was faster. Versions of one object only grow, unless a backup was restored; then the object
- * itself tells. */
+/* Another recorder has written something newer. Versions of one object only grow unless a backup
+ * was restored; then a LOOK at the object decides. */
 static bool is_overtaken(const struct json *history, const struct sighting *s)
 {
 	return !s->is_live && s->version && s->version < last_version(history);
@@ -218,8 +218,9 @@ static void add_managers(struct json *change, const struct change_authors *autho
 	json_add(a, change, STR("managers"), list);
 }
 
-/* A watch tells of a change at once. What was found later, after a pause of the recorder, was written when its managers say
- * so, where they own what was changed; of a new object the last write, or its creation, is meant. */
+/* The time of a change. A watch reports changes at once. A change found late, after a pause of
+ * the recorder, has the time of the managers that own the changed fields. A new object has the time
+ * of its last write or of its creation. */
 static struct str time_of(
 	enum scribe_step step, const struct sighting *s, const struct change_authors *authors, struct arena *a)
 {

@@ -1,39 +1,41 @@
-/* What is to be written of an object that was seen, and how: decided without asking anybody. */
+/* Decides what to write about an object that was seen, and how. No I/O. */
 #ifndef CONTROLLERS_RECORDER_SCRIBE_PLAN_H
 #define CONTROLLERS_RECORDER_SCRIBE_PLAN_H
 
 #include "api/model/digest.h"
 #include "api/record/changes.h"
-#include "api/record/names.h"
+#include "api/record/state.h"
 #include "controllers/recorder/recording.h"
 
-/* What was seen of an object. */
+/* One observation of an object. */
 struct sighting {
 	bool is_gone;
-	/* Read from the server after the History was: nothing is newer. */
+	/* The object was read from the server after the History: nothing is newer. */
 	bool is_live;
-	/* Nobody saw when it happened: seen_s is when somebody looked. */
+	/* Nobody saw the change itself: seen_s is the time of the look. */
 	bool is_late;
 	uint64_t version; /* resourceVersion; 0: unknown */
 	int64_t seen_s;   /* wall clock */
-	/* The rest is of objects that are there. */
+	/* The rest is only set if the object exists. */
 	const struct recording *recording;
 	struct str uid, api_version, cause, created;
 	const struct json *managed_fields, *state;
 	char digest[DIGEST_SIZE], raw_digest[DIGEST_SIZE];
 };
 
-/* An object as its sighting, but for what only a change needs; what it points to is in the arena or in the object. */
+/* Fills in the sighting of an object, except what only a change needs. It points into the arena
+ * or the object. */
 void sighting_of(struct sighting *ret, const struct json *object, const struct recording *recording, struct arena *a);
-/* That, too. */
+/* Fills in the rest. */
 void sighting_complete(struct sighting *s, const struct json *object, struct arena *a);
-/* As text, for changes that wait, and back. False where it cannot be read. */
+/* Write a sighting as text, for waiting changes, and read it back. Reading returns false if the
+ * text is invalid. */
 struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a);
 bool sighting_read(struct sighting *ret, struct str text, struct arena *a);
 
 enum scribe_step {
 	SCRIBE_NOTHING,
-	SCRIBE_LOOK, /* the History tells of something newer: only the object itself can say what is true */
+	SCRIBE_LOOK, /* the History has something newer: only the object itself can decide */
 	SCRIBE_CREATED,
 	SCRIBE_CHANGED,
 	SCRIBE_DELETED,
@@ -41,13 +43,14 @@ enum scribe_step {
 /* history: the present one; NULL: there is none, as before the first change. */
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s);
 
-/* A History without changes. */
+/* Makes a History without changes. */
 struct json *scribe_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a);
-/* A Snapshot that tells of the step. before: the state of the revision that the History names; NULL: not known. */
+/* Makes a Snapshot that describes the step. before: the state of the revision that the History
+ * names; NULL: not known. */
 struct json *scribe_snapshot(const struct json *history, enum scribe_step step, const struct sighting *s,
 	const struct json *before, int64_t history_limit, struct arena *a);
 
-/* Has the subject been gone for so long? */
+/* Has the subject been gone for that long? */
 bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s);
 
 #endif

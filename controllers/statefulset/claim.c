@@ -1,8 +1,11 @@
-/* The rules are upstream's (stateful_set_utils.go): a table of two policies by two values, and what must be left alone. */
+/* The claims of a pod: their names, their owners by the retention policy, and the steps of a
+ * pass that create them and correct the owners. The rules are upstream's (stateful_set_utils.go):
+ * two policies with two values each, and claims that must be left alone. */
 #include "controllers/statefulset/claim.h"
 
 #include "api/model/members.h"
 #include "controllers/kit/meta.h"
+#include "controllers/statefulset/pass.h"
 
 struct str claim_template_name(const struct json *template)
 {
@@ -69,7 +72,7 @@ static bool has_owner(const struct json *refs, struct str uid)
 	return false;
 }
 
-/* The first reference of that name decides. */
+/* The first reference with the set's name decides. */
 static bool is_of_earlier_set(const struct set *s, const struct json *meta)
 {
 	const struct json *ref;
@@ -129,7 +132,8 @@ static bool has_plain_owner(const struct set *s, const struct claim_pod *pod, co
 	return false;
 }
 
-/* The set's while the pod has a slot, and the pod's once it is to be scaled away; or one of both, or none. */
+/* With whenDeleted the set owns the claim. With whenScaled the pod owns it once the pod is to be
+ * scaled away, and the set does not. */
 static bool wants_set(const struct set *s, const struct claim_pod *pod)
 {
 	return s->claims.deletes_with_set && (!s->claims.deletes_when_scaled || pod->is_in_range);
@@ -170,7 +174,7 @@ struct json *claim_right_owners(const struct set *s, const struct claim_pod *pod
 			json_append(a, refs, json_copy(a, ref));
 		}
 	}
-	/* One that has the uid by another name, through another API version, is enough. */
+	/* A reference with the set's uid is enough, even with another name or API version. */
 	if (!is_others && wants_set(s, pod) && !has_owner(refs, s->owner.uid)) {
 		json_append(a, refs, ownership_reference(&s->owner, a));
 	}
@@ -178,4 +182,141 @@ struct json *claim_right_owners(const struct set *s, const struct claim_pod *pod
 		json_append(a, refs, pod_reference(pod, a));
 	}
 	return refs;
+}
+
+/* ---- what a pass does about them ---- */
+
+static struct claim_pod claim_pod_of(const struct pass *p, const struct member *m)
+{
+	return (struct claim_pod){.name = m->name, .uid = m->uid, .is_in_range = set_has_slot(&p->set, m->ordinal)};
+}
+
+/* Problems joined as client-go does: "a", then "[a, b]". */
+struct problems {
+	struct str text;
+	size_t n;
+};
+
+static void add_problem(struct pass *p, struct problems *all, struct str problem)
+{
+	if (!all->n) {
+		all->text = problem;
+	} else if (all->n == 1) {
+		all->text = arena_printf(p->arena, "[" STR_FMT ", " STR_FMT "]", STR_ARG(all->text), STR_ARG(problem));
+	} else {
+		all->text =
+			arena_printf(p->arena, STR_FMT ", " STR_FMT "]", (int)all->text.n - 1, all->text.p, STR_ARG(problem));
+	}
+	all->n++;
+}
+
+static void say_of_claim(struct pass *p, struct str pod, struct str claim, const struct str *problem)
+{
+	struct str set = p->set.owner.name;
+
+	if (problem) {
+		p->io->say(p->ctx, true, STR("FailedCreate"),
+			arena_printf(p->arena,
+				"Create Claim " STR_FMT " for Pod " STR_FMT " in StatefulSet " STR_FMT
+				" failed error: " STR_FMT,
+				STR_ARG(claim), STR_ARG(pod), STR_ARG(set), STR_ARG(*problem)));
+	} else {
+		p->io->say(p->ctx, false, STR("SuccessfulCreate"),
+			arena_printf(p->arena, "Create Claim " STR_FMT " Pod " STR_FMT " in StatefulSet " STR_FMT " success",
+				STR_ARG(claim), STR_ARG(pod), STR_ARG(set)));
+	}
+}
+
+static void create_claim(struct pass *p, const struct member *m, const struct json *template, struct problems *problems)
+{
+	struct str name = claim_name(&p->set, template, m->ordinal, p->arena), problem = {0};
+	const struct json *meta = p->io->claim_meta(p->ctx, name);
+
+	if (meta) {
+		if (gc_meta_is_deleting(meta)) {
+			add_problem(p, problems, arena_printf(p->arena, "pvc " STR_FMT " is being deleted", STR_ARG(name)));
+		}
+		return;
+	}
+	enum io_result result = p->io->create_claim(p->ctx, claim_make(&p->set, template, m->ordinal, p->arena), &problem);
+	if (result != IO_DONE) {
+		add_problem(p, problems,
+			arena_printf(p->arena, "failed to create PVC " STR_FMT ": " STR_FMT, STR_ARG(name), STR_ARG(problem)));
+	}
+	if (result != IO_EXISTS) {
+		say_of_claim(p, m->name, name, result == IO_DONE ? NULL : &problem);
+	}
+}
+
+bool pass_create_claims(struct pass *p, const struct member *m, struct str *ret_problem)
+{
+	const struct json *template;
+	struct problems problems = {0};
+
+	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
+		create_claim(p, m, template, &problems);
+	}
+	*ret_problem = problems.text;
+	return !problems.n;
+}
+
+bool pass_claims_have_right_owners(struct pass *p, const struct member *m)
+{
+	const struct claim_pod pod = claim_pod_of(p, m);
+	const struct json *template;
+
+	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
+		const struct json *meta = p->io->claim_meta(p->ctx, claim_name(&p->set, template, m->ordinal, p->arena));
+		if (meta && !claim_has_right_owners(&p->set, &pod, meta)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool pass_own_claims(struct pass *p, const struct member *m, struct str *ret_problem)
+{
+	const struct claim_pod pod = claim_pod_of(p, m);
+	const struct json *template;
+
+	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
+		struct str name = claim_name(&p->set, template, m->ordinal, p->arena), problem = {0};
+		const struct json *meta = p->io->claim_meta(p->ctx, name);
+		if (!meta) {
+			continue;
+		}
+		if (claim_has_other_controller(&p->set, &pod, meta)) {
+			p->io->say(p->ctx, true, STR("ConflictingController"),
+				arena_printf(p->arena,
+					"PersistentVolumeClaim " STR_FMT
+					" has a conflicting OwnerReference that acts as a manging controller, "
+					"the retention policy is ignored for this claim",
+					STR_ARG(name)));
+		}
+		if (!claim_has_right_owners(&p->set, &pod, meta) &&
+			p->io->own_claim(p->ctx, meta, claim_right_owners(&p->set, &pod, meta, p->arena), &problem) !=
+				IO_DONE) {
+			*ret_problem = arena_printf(p->arena,
+				"could not update claim " STR_FMT " for delete policy ownerRefs: " STR_FMT, STR_ARG(name),
+				STR_ARG(problem));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* A claim that will be deleted with an earlier pod of this name must not be used by the next
+ * one. */
+bool pass_has_stale_claim(struct pass *p, const struct member *m)
+{
+	const struct claim_pod pod = claim_pod_of(p, m);
+	const struct json *template;
+
+	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
+		const struct json *meta = p->io->claim_meta(p->ctx, claim_name(&p->set, template, m->ordinal, p->arena));
+		if (meta && claim_is_stale(&p->set, &pod, meta)) {
+			return true;
+		}
+	}
+	return false;
 }

@@ -1,5 +1,5 @@
-/* The PersistentVolumeClaims of a StatefulSet's pods: their names, and whose they are by the retention policy (statefulset.md of upstream's rules:
- * docs/explanation/statefulsets.md, "Claims"). Without I/O. */
+/* The PersistentVolumeClaims of a StatefulSet's pods: their names, and their owners by the
+ * retention policy (docs/explanation/statefulsets.md, "Claims"). No I/O. */
 #ifndef CONTROLLERS_STATEFULSET_CLAIM_H
 #define CONTROLLERS_STATEFULSET_CLAIM_H
 
@@ -10,19 +10,20 @@ struct str claim_template_name(const struct json *template);
 struct str claim_name(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a);
 struct json *claim_make(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a);
 
-/* The pod a claim is for. uid empty: it is still to be made. */
+/* The pod of a claim. uid empty: the pod does not exist yet. */
 struct claim_pod {
 	struct str name, uid;
-	bool is_in_range; /* of the set's slots */
+	bool is_in_range; /* its ordinal is one of the set's slots */
 };
 
-/* meta: of the claim. Does it refer to the set or to the pod as the policy says? True also where it is not ours to change. */
+/* Does the claim refer to the set or the pod as the policy demands? meta: the claim's. Also true
+ * if its owners are not the set's to change. */
 bool claim_has_right_owners(const struct set *s, const struct claim_pod *pod, const struct json *meta);
-/* metadata.ownerReferences as the policy says; those of others stay. */
+/* Returns metadata.ownerReferences as the policy demands; references to others stay. */
 struct json *claim_right_owners(const struct set *s, const struct claim_pod *pod, const struct json *meta, struct arena *a);
-/* Is somebody else its controller, so that the policy cannot hold? */
+/* Does the claim have another controller, so that the policy cannot apply? */
 bool claim_has_other_controller(const struct set *s, const struct claim_pod *pod, const struct json *meta);
-/* Does it refer to an earlier pod of that name, with which it will go? */
+/* Does it refer to an earlier pod of that name, and so will go with it? */
 bool claim_is_stale(const struct set *s, const struct claim_pod *pod, const struct json *meta);
 
 #endif

@@ -1,13 +1,15 @@
-/* Which pods and revisions are the set's (seed 001). Orphans that match are taken, what matches no more is let go; each failure is gathered, and the
- * first one ends the sync behind all of them, as upstream's claimObjects does. */
+/* Finds the set's pods and revisions: adopts matching orphans, and releases pods that no longer
+ * match. Failures are collected, and the first one ends the sync after all of them, as upstream's
+ * claimObjects does. */
 #include "api/model/members.h"
+#include "controllers/kit/meta.h"
 #include "controllers/statefulset/state.h"
 
 struct claiming {
 	struct sync *y;
 	struct adoption adoption;
 	const struct resource *resource;
-	unsigned kind; /* of own writes */
+	unsigned kind; /* an index of own_writes */
 	const struct json **kept;
 	size_t n_kept;
 	bool has_failed;
@@ -17,7 +19,7 @@ static void claiming_init(struct claiming *c, struct sync *y, const struct resou
 {
 	*c = (struct claiming){
 		.y = y,
-		.adoption = {.client = y->s->env->client,
+		.adoption = {.client = y->s->run.env->client,
 			.owner = &y->pass.set.owner,
 			.owner_target = &y->target,
 			.arena = &y->arena},
@@ -78,7 +80,7 @@ bool sync_claim_pods(struct sync *y)
 
 	claiming_init(&c, y, &stateful_pods, OWN_PODS, y->n_pods);
 	for (size_t i = 0; i < y->n_pods; i++) {
-		/* Only {set}-{ordinal} can be a member, whatever its labels (seed 001, "StatefulSet"). */
+		/* Only a pod named {set}-{ordinal} can be a member, whatever its labels. */
 		bool is_named = ownership_ordinal(y->pass.set.owner.name, y->pods[i]->name) >= 0;
 		claim_one(&c, y->pods[i], is_named && matches_set(y, y->pods[i]));
 	}
@@ -87,7 +89,7 @@ bool sync_claim_pods(struct sync *y)
 	return claiming_done(&c);
 }
 
-/* A revision that matches no more is kept: it may still be what a pod was made from. */
+/* A revision that no longer matches is kept: a pod may have been made from it. */
 bool sync_claim_revisions(struct sync *y)
 {
 	struct claiming c;
@@ -110,4 +112,158 @@ bool sync_claim_revisions(struct sync *y)
 		sync_tell_of_strangers(y, &subject);
 	}
 	return claiming_done(&c);
+}
+
+/* ---- caches behind the server ---- */
+
+/* After a write that got no answer, or found the object changed, there is no version to wait
+ * for. So the object is read from the server once, and the next pass waits until the cache has
+ * that version. A pass with an older cache might delete a second pod while the first is still
+ * coming back.
+ *
+ * The read misses a write that is still under way. Such a write was sent to a server that has
+ * died, or that has given it up. */
+enum { KEY_MAX = 512 };
+
+struct seen_by {
+	const struct resource *resource;
+	struct informer *informer;
+};
+
+static struct seen_by view_of(const struct stateful_state *s, unsigned kind)
+{
+	switch (kind) {
+	case OWN_PODS:
+		return (struct seen_by){&stateful_pods, s->pods_informer};
+	case OWN_CLAIMS:
+		return (struct seen_by){&stateful_claims, s->claims_informer};
+	case OWN_REVISIONS:
+		return (struct seen_by){&s->revision, s->revisions_informer};
+	default:
+		return (struct seen_by){&stateful_beta, s->sets_beta};
+	}
+}
+
+/* Returns true if the server refuses to show the object: the doubt could never be settled. */
+static bool is_abreast_of(struct sync *y, unsigned kind, struct str name)
+{
+	_cleanup_(answer_done) struct answer answer;
+	const struct seen_by view = view_of(y->s, kind);
+	struct str ns = y->pass.set.owner.ns;
+	uint64_t version = 0;
+
+	answer_init(&answer);
+	enum rest_found found = rest_find_metadata(
+		y->s->run.env->client, &(struct target){.resource = view.resource, .namespace = ns, .name = name}, &answer);
+	_cleanup_(item_unrefp) struct item *cached = informer_get(view.informer, ns, name);
+	switch (found) {
+	case REST_FOUND:
+		str_to_uint64(answer_version(&answer), &version);
+		return cached && cached->version >= version;
+	case REST_ABSENT:
+		return !cached;
+	case REST_UNKNOWN:
+		break;
+	}
+	return answer_is(&answer, 403, "Forbidden");
+}
+
+bool sync_is_abreast(struct sync *y)
+{
+	_cleanup_(buf_done) struct buf name;
+	struct own_writes *own = &y->s->own;
+	struct str uid = y->pass.set.owner.uid;
+	unsigned kind;
+
+	buf_init(&name, KEY_MAX);
+	while (own_writes_is_doubtful(own, uid, &kind, &name)) {
+		if (!is_abreast_of(y, kind, buf_str(&name))) {
+			return false;
+		}
+		own_writes_believe(own, uid, kind, buf_str(&name));
+		buf_clear(&name);
+	}
+	return true;
+}
+
+/* ---- strangers ---- */
+
+/* Findings that a user should know about. They are overlapping selectors of two sets, and
+ * revisions that look like the set's but have another controller. Nothing is changed: the objects
+ * themselves name their owners. */
+/* How many sets of a namespace are compared: each comparison is short, but there may be
+ * thousands. */
+enum { SETS_LOOKED_AT = 1000, STRANGERS_TOLD = 5 };
+
+bool stranger_is(const struct carrier *c, const struct item *revision)
+{
+	struct owner_reference controller;
+
+	if (!ownership_controller(item_meta(revision), &controller)) {
+		return false;
+	}
+	if (!str_is(controller.kind, "StatefulSet")) {
+		return true;
+	}
+	/* ControllerRevisions that match two sets are not reported here: the report on
+	 * overlapping selectors covers them. */
+	struct str made_by = member_text(json_gets(item_meta(revision), "labels"), HISTORY_LABEL_CREATED_BY);
+	return c == &carrier_podtemplates && made_by.n && !str_eq(made_by, controller.name);
+}
+
+void sync_tell_of_strangers(struct sync *y, const struct history_owner *subject)
+{
+	struct item **items;
+	struct pass *p = &y->pass;
+	size_t told = 0, n = family_of(&y->s->strangers, (struct str){0}, p->set.owner.ns, &items);
+
+	for (size_t i = 0; i < n && told < STRANGERS_TOLD; i++) {
+		if (!ownership_is_ours(&p->set.owner, item_meta(items[i])) &&
+			history_matches(p->carrier, subject, items[i]->object)) {
+			told++;
+			p->on_problem(p->ctx,
+				arena_printf(&y->arena,
+					"%s " STR_FMT "/" STR_FMT
+					": another controller has it, though its labels are those of StatefulSet " STR_FMT,
+					p->carrier->kind, STR_ARG(items[i]->namespace), STR_ARG(items[i]->name),
+					STR_ARG(p->set.owner.name)));
+		}
+	}
+	family_release(items, n);
+}
+
+/* Does the set's selector match the labels of the other set's pods? */
+static bool selects(const struct json *set, const struct json *other, struct arena *a)
+{
+	struct label_selector selector;
+	const struct label *labels;
+	struct str problem;
+	const struct json *template = json_gets(json_gets(other, "spec"), "template");
+	size_t n = labels_read(&labels, json_gets(json_gets(template, "metadata"), "labels"), a);
+
+	return !label_selector_read(&selector, json_gets(json_gets(set, "spec"), "selector"), a, &problem) && selector.n &&
+		label_selector_matches(&selector, labels, n);
+}
+
+void sync_tell_of_overlaps(struct sync *y)
+{
+	struct item **sets;
+	struct pass *p = &y->pass;
+	size_t n = family_of(&y->s->sets, (struct str){0}, p->set.owner.ns, &sets);
+
+	for (size_t i = 0; i < MIN(n, (size_t)SETS_LOOKED_AT); i++) {
+		bool is_other = !str_eq(sets[i]->uid, p->set.owner.uid);
+		if (is_other &&
+			(selects(sets[i]->object, p->set.object, &y->arena) ||
+				selects(p->set.object, sets[i]->object, &y->arena))) {
+			struct str text = arena_printf(&y->arena,
+				"Its selector and that of StatefulSet " STR_FMT " match the same pods", STR_ARG(sets[i]->name));
+			p->io->say(p->ctx, true, STR("SelectorOverlap"), text);
+			p->on_problem(p->ctx,
+				arena_printf(&y->arena, "StatefulSet " STR_FMT "/" STR_FMT ": " STR_FMT,
+					STR_ARG(p->set.owner.ns), STR_ARG(p->set.owner.name), STR_ARG(text)));
+			break;
+		}
+	}
+	family_release(sets, n);
 }

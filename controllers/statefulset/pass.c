@@ -1,9 +1,11 @@
-/* The function at the end is the seed's list of steps. The steps above it are in its order; where the seed leaves something open, or upstream's
- * StatefulSet at apps/v1 does otherwise, the comment says so.
+/* The function at the end lists the ten steps; the functions above it are in that order.
+ * Comments say where upstream's StatefulSet at apps/v1 behaves differently.
  *
- * Two contradictions of the seed are decided here. Step 4 creates pods without waiting; the guarantees say that each predecessor is Running and Ready
- * first, and they win. Step 5 waits for every pod, which makes an update that cannot become Ready a trap: nothing rolls it back or forward. Where
- * the set follows the seed, a broken pod of a revision that its ordinal does not call for is replaced. */
+ * Two rules of the design contradict each other, and are decided here. Step 4 creates pods
+ * without waiting, but the guarantees demand that each predecessor is Running and Ready first;
+ * the guarantees win. Step 5 waits for every pod, so an update that cannot become Ready is a
+ * trap: nothing rolls it back or forward. Where the set follows the seed, a broken pod is
+ * replaced if its revision is not the one for its ordinal. */
 #include "controllers/statefulset/pass.h"
 
 #include "api/model/members.h"
@@ -12,14 +14,14 @@
 #include <stdlib.h>
 
 enum {
-	PODS_A_PASS = 500,      /* that a Parallel set creates at most, before others have their turn */
+	PODS_A_PASS = 500,      /* the most pods that a Parallel set creates in one pass, so that other sets get a turn */
 	COLLISIONS_A_PASS = 16, /* names tried for a new revision */
-	PROBLEMS_TOLD = 5,      /* by a pass, of revisions that it cannot read */
+	PROBLEMS_TOLD = 5,      /* unreadable revisions that a pass logs */
 };
 
 /* ---- failures, events ---- */
 
-static bool fail(struct pass *p, struct str problem)
+static bool pass_fail(struct pass *p, struct str problem)
 {
 	if (!p->problem.n) {
 		p->problem = problem.n ? problem : STR("it failed without a reason");
@@ -27,47 +29,33 @@ static bool fail(struct pass *p, struct str problem)
 	return false;
 }
 
-static void say(struct pass *p, const char *what, struct str message, bool is_warning)
+static void pass_say(struct pass *p, const char *what, struct str message, bool is_warning)
 {
 	p->io->say(p->ctx, is_warning, arena_printf(p->arena, "%s%s", is_warning ? "Failed" : "Successful", what), message);
 }
 
-/* Upstream's words: `Create Pod web-0 in StatefulSet web successful`. */
+/* Writes an Event in upstream's words: `Create Pod web-0 in StatefulSet web successful`. */
 static void say_of_pod(struct pass *p, const char *what, struct str pod, const struct str *problem)
 {
 	struct str set = p->set.owner.name;
 
 	if (problem) {
-		say(p, what,
-			arena_printf(p->arena, "%s Pod " STR_FMT " in StatefulSet " STR_FMT " failed error: " STR_FMT, what, STR_ARG(pod),
-				STR_ARG(set), STR_ARG(*problem)),
+		pass_say(p, what,
+			arena_printf(p->arena, "%s Pod " STR_FMT " in StatefulSet " STR_FMT " failed error: " STR_FMT, what,
+				STR_ARG(pod), STR_ARG(set), STR_ARG(*problem)),
 			true);
 	} else {
-		say(p, what, arena_printf(p->arena, "%s Pod " STR_FMT " in StatefulSet " STR_FMT " successful", what, STR_ARG(pod), STR_ARG(set)),
-			false);
-	}
-}
-
-static void say_of_claim(struct pass *p, struct str pod, struct str claim, const struct str *problem)
-{
-	struct str set = p->set.owner.name;
-
-	if (problem) {
-		say(p, "Create",
-			arena_printf(p->arena, "Create Claim " STR_FMT " for Pod " STR_FMT " in StatefulSet " STR_FMT " failed error: " STR_FMT,
-				STR_ARG(claim), STR_ARG(pod), STR_ARG(set), STR_ARG(*problem)),
-			true);
-	} else {
-		say(p, "Create",
-			arena_printf(p->arena, "Create Claim " STR_FMT " Pod " STR_FMT " in StatefulSet " STR_FMT " success", STR_ARG(claim),
-				STR_ARG(pod), STR_ARG(set)),
+		pass_say(p, what,
+			arena_printf(p->arena, "%s Pod " STR_FMT " in StatefulSet " STR_FMT " successful", what, STR_ARG(pod),
+				STR_ARG(set)),
 			false);
 	}
 }
 
 /* ---- 1: the history ---- */
 
-/* Once for each change of the set, not in each pass, and of few: whoever may write revisions must not fill the log. */
+/* Logs once for each change of the set, not in each pass, and only a few: a user who may write
+ * revisions must not fill the log. */
 static void on_history_problem(void *ctx, const struct json *object, struct str problem)
 {
 	struct pass *p = ctx;
@@ -107,14 +95,14 @@ static void reconstruct_history(struct pass *p)
 
 /* ---- 2: template updates ---- */
 
-static struct revision *keep(struct pass *p, const struct revision *r)
+static struct revision *pass_keep(struct pass *p, const struct revision *r)
 {
 	struct revision *kept = arena_new(p->arena, struct revision);
 	*kept = *r;
 	return kept;
 }
 
-/* True: it is there, under that name, and ours. */
+/* Returns true if the revision exists under that name and belongs to this set. */
 static bool create_revision(struct pass *p, const struct history_choice *choice, bool *ret_collides)
 {
 	const struct json *found = NULL;
@@ -127,17 +115,17 @@ static bool create_revision(struct pass *p, const struct history_choice *choice,
 	}
 	if (result == IO_EXISTS && found) {
 		if (history_is_same(p->carrier, &p->subject, &choice->revision, found, p->arena)) {
-			return true; /* of a pass whose answer was lost */
+			return true; /* created by an earlier pass whose answer was lost */
 		}
 		*ret_collides = p->carrier == &carrier_controllerrevisions;
 	}
 	if (!*ret_collides) {
-		say(p, "Create",
-			arena_printf(p->arena, "Create %s " STR_FMT " in StatefulSet " STR_FMT " failed error: " STR_FMT, p->carrier->kind,
-				STR_ARG(choice->revision.name), STR_ARG(p->set.owner.name), STR_ARG(problem)),
+		pass_say(p, "Create",
+			arena_printf(p->arena, "Create %s " STR_FMT " in StatefulSet " STR_FMT " failed error: " STR_FMT,
+				p->carrier->kind, STR_ARG(choice->revision.name), STR_ARG(p->set.owner.name), STR_ARG(problem)),
 			true);
 	}
-	return fail(p, problem);
+	return pass_fail(p, problem);
 }
 
 static bool carry_out(struct pass *p, const struct history_choice *choice, bool *ret_collides)
@@ -150,7 +138,7 @@ static bool carry_out(struct pass *p, const struct history_choice *choice, bool 
 		return create_revision(p, choice, ret_collides);
 	case HISTORY_RENUMBERED:
 		return p->io->renumber_revision(p->ctx, &choice->revision, choice->revision.number, &problem) == IO_DONE ||
-			fail(p, problem);
+			pass_fail(p, problem);
 	case HISTORY_UNCHANGED:
 	case HISTORY_REUSED:
 		break;
@@ -158,7 +146,7 @@ static bool carry_out(struct pass *p, const struct history_choice *choice, bool 
 	return true;
 }
 
-/* "Template Updates" 4: the equal state of old, or a new one. */
+/* Chooses an older revision with an equal state, or creates a new one. */
 static struct revision *choose_update(struct pass *p)
 {
 	struct history_choice choice;
@@ -166,23 +154,23 @@ static struct revision *choose_update(struct pass *p)
 
 	for (int i = 0; collides && i < COLLISIONS_A_PASS; i++) {
 		if (!history_choose(&choice, p->carrier, &p->subject, &p->history, p->collisions, p->arena)) {
-			fail(p, STR("the template is too big for a revision"));
+			pass_fail(p, STR("the template is too big for a revision"));
 			return NULL;
 		}
 		if (carry_out(p, &choice, &collides)) {
-			return keep(p, &choice.revision);
+			return pass_keep(p, &choice.revision);
 		}
 		if (collides) {
 			p->problem = (struct str){0};
 			p->collisions++;
 		}
 	}
-	fail(p, STR("no free name was found for a revision"));
+	pass_fail(p, STR("no free name was found for a revision"));
 	return NULL;
 }
 
-/* "Template Updates" 2: the template is that of the last time, and its revision still the newest. Generations alone do not tell: those of an orphaned
- * history that was adopted may be the same. */
+/* Returns the newest revision if the template is unchanged since the last pass. The generation
+ * alone does not prove that: an adopted history may have the same numbers. */
 static struct revision *same_as_before(struct pass *p)
 {
 	const struct set_status *st = &p->set.status;
@@ -197,7 +185,7 @@ static bool process_template_updates(struct pass *p)
 	const struct set *s = &p->set;
 
 	if (!s->template_generation) {
-		return true; /* nil: the history begins with the first change of the template */
+		return true; /* the history begins with the first change of the template */
 	}
 	p->update = same_as_before(p);
 	p->update = p->update ? p->update : choose_update(p);
@@ -205,14 +193,15 @@ static bool process_template_updates(struct pass *p)
 		return false;
 	}
 	if (!p->update->generation) {
-		p->update->generation = s->template_generation; /* made by a controller that knows of no generations */
+		p->update->generation = s->template_generation; /* another controller made it, without a generation */
 	}
-	/* By name, as kube-controller-manager knows it; by number where no name was stored. */
+	/* By name, as kube-controller-manager does; by number if no name was stored. */
 	p->current = history_by_name(&p->history, s->status.current_revision);
 	if (!p->current && !s->status.current_revision.n) {
 		p->current = history_by_generation(&p->history, s->status.current_generation);
 	}
-	/* "Template Updates" 3: the history begins. Also when somebody has deleted it, or has put another of its name there that holds no state. */
+	/* The history begins here. That also happens if somebody deleted the current revision,
+	 * or replaced it with one that holds no state. */
 	if (!p->current || !p->current->state || str_eq(p->current->name, p->update->name)) {
 		p->current = p->update;
 	}
@@ -258,7 +247,7 @@ static bool is_made_from(const struct member *m, const struct revision *r)
 	return r && str_eq(m->revision, r->name);
 }
 
-/* What is terminating counts as a pod, and as no revision's. */
+/* A terminating pod counts as a replica, but for no revision. */
 static void count_member(struct pass *p, const struct member *m)
 {
 	struct set_status *st = &p->status;
@@ -274,7 +263,7 @@ static void count_member(struct pass *p, const struct member *m)
 	}
 }
 
-/* Seed 002, "Status Reporting" 1 to 6. */
+/* Counts the pods for the status. */
 static void count_members(struct pass *p)
 {
 	struct set_status *st = &p->status;
@@ -297,7 +286,7 @@ static void count_members(struct pass *p)
 
 /* ---- which revision an ordinal calls for ---- */
 
-/* Seed 002, "PodTemplate Selection" 2 to 6, of a slot counted from 0. */
+/* Does the slot, counted from 0, get the current revision, by the seed's rules? */
 static bool seed_selects_current(const struct pass *p, int64_t slot)
 {
 	const struct set *s = &p->set;
@@ -311,14 +300,15 @@ static bool seed_selects_current(const struct pass *p, int64_t slot)
 	return slot < s->partition;
 }
 
-/* Upstream: by the partition where one is written down, else by how many pods are still current. */
+/* Upstream's rule: by the partition if the set has one, else by how many pods are still current. */
 static bool upstream_selects_current(const struct pass *p, int64_t slot)
 {
 	const struct set *s = &p->set;
 	return !s->is_on_delete && slot < (s->has_partition ? s->partition : s->status.current);
 }
 
-/* The target state: pods below the partition are of the current revision, all others of the update's (seed 002, "Target State"). */
+/* The target state: pods below the partition have the current revision, all others the update
+ * revision. */
 static struct revision *target_of(const struct pass *p, int64_t ordinal)
 {
 	return ordinal - p->set.start < p->set.partition ? p->current : p->update;
@@ -342,128 +332,13 @@ struct revision *pass_revision_of(const struct pass *p, int64_t ordinal)
 	return is_current ? p->current : p->update;
 }
 
-/* ---- claims ---- */
-
-static struct claim_pod claim_pod_of(const struct pass *p, const struct member *m)
-{
-	return (struct claim_pod){.name = m->name, .uid = m->uid, .is_in_range = set_has_slot(&p->set, m->ordinal)};
-}
-
-/* One more problem behind those before, as client-go joins them: "a", then "[a, b]". */
-struct problems {
-	struct str text;
-	size_t n;
-};
-
-static void add_problem(struct pass *p, struct problems *all, struct str problem)
-{
-	if (!all->n) {
-		all->text = problem;
-	} else if (all->n == 1) {
-		all->text = arena_printf(p->arena, "[" STR_FMT ", " STR_FMT "]", STR_ARG(all->text), STR_ARG(problem));
-	} else {
-		all->text = arena_printf(p->arena, STR_FMT ", " STR_FMT "]", (int)all->text.n - 1, all->text.p, STR_ARG(problem));
-	}
-	all->n++;
-}
-
-static void create_claim(struct pass *p, const struct member *m, const struct json *template, struct problems *problems)
-{
-	struct str name = claim_name(&p->set, template, m->ordinal, p->arena), problem = {0};
-	const struct json *meta = p->io->claim_meta(p->ctx, name);
-
-	if (meta) {
-		if (gc_meta_is_deleting(meta)) {
-			add_problem(p, problems, arena_printf(p->arena, "pvc " STR_FMT " is being deleted", STR_ARG(name)));
-		}
-		return;
-	}
-	enum io_result result = p->io->create_claim(p->ctx, claim_make(&p->set, template, m->ordinal, p->arena), &problem);
-	if (result != IO_DONE) {
-		add_problem(p, problems,
-			arena_printf(p->arena, "failed to create PVC " STR_FMT ": " STR_FMT, STR_ARG(name), STR_ARG(problem)));
-	}
-	if (result != IO_EXISTS) {
-		say_of_claim(p, m->name, name, result == IO_DONE ? NULL : &problem);
-	}
-}
-
-static bool create_claims(struct pass *p, const struct member *m, struct str *ret_problem)
-{
-	const struct json *template;
-	struct problems problems = {0};
-
-	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
-		create_claim(p, m, template, &problems);
-	}
-	*ret_problem = problems.text;
-	return !problems.n;
-}
-
-static bool claims_have_right_owners(struct pass *p, const struct member *m)
-{
-	const struct claim_pod pod = claim_pod_of(p, m);
-	const struct json *template;
-
-	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
-		const struct json *meta = p->io->claim_meta(p->ctx, claim_name(&p->set, template, m->ordinal, p->arena));
-		if (meta && !claim_has_right_owners(&p->set, &pod, meta)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool own_claims(struct pass *p, const struct member *m, struct str *ret_problem)
-{
-	const struct claim_pod pod = claim_pod_of(p, m);
-	const struct json *template;
-
-	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
-		struct str name = claim_name(&p->set, template, m->ordinal, p->arena), problem = {0};
-		const struct json *meta = p->io->claim_meta(p->ctx, name);
-		if (!meta) {
-			continue;
-		}
-		if (claim_has_other_controller(&p->set, &pod, meta)) {
-			p->io->say(p->ctx, true, STR("ConflictingController"),
-				arena_printf(p->arena,
-					"PersistentVolumeClaim " STR_FMT " has a conflicting OwnerReference that acts as a manging controller, "
-					"the retention policy is ignored for this claim",
-					STR_ARG(name)));
-		}
-		if (!claim_has_right_owners(&p->set, &pod, meta) &&
-			p->io->own_claim(p->ctx, meta, claim_right_owners(&p->set, &pod, meta, p->arena), &problem) != IO_DONE) {
-			*ret_problem = arena_printf(p->arena, "could not update claim " STR_FMT " for delete policy ownerRefs: " STR_FMT,
-				STR_ARG(name), STR_ARG(problem));
-			return false;
-		}
-	}
-	return true;
-}
-
-/* A claim that will go with an earlier pod of this name must not get into the hands of the next one. */
-static bool has_stale_claim(struct pass *p, const struct member *m)
-{
-	const struct claim_pod pod = claim_pod_of(p, m);
-	const struct json *template;
-
-	for (uint32_t i = 0; (template = list_item(p->set.claim_templates, i)); i++) {
-		const struct json *meta = p->io->claim_meta(p->ctx, claim_name(&p->set, template, m->ordinal, p->arena));
-		if (meta && claim_is_stale(&p->set, &pod, meta)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* ---- pods ---- */
 
-/* What a step has come to; but for STEP_ON, an ordered set's pass ends there. */
+/* The result of a step. Anything but STEP_ON ends the pass of an ordered set. */
 enum step {
-	STEP_ON = 0, /* nothing is in the way of the next one */
-	STEP_WAIT,   /* for an event */
-	STEP_ACTED,  /* a pod was made or taken away, which is enough at once */
+	STEP_ON = 0, /* the next step may run */
+	STEP_WAIT,   /* wait for an event */
+	STEP_ACTED,  /* a pod was created or deleted, which is enough for one pass */
 	STEP_FAILED,
 };
 
@@ -472,13 +347,14 @@ static enum step delete_pod(struct pass *p, struct member *m)
 	struct str problem = {0};
 	enum io_result result = p->io->delete_pod(p->ctx, m, &problem);
 
-	/* Whatever has changed it will be an event. It may be nobody's by now, and then it must stay (seed 001, the first law). */
+	/* The change that caused the conflict brings an event. The pod may have lost its
+	 * controller; then it must stay. */
 	if (result == IO_CONFLICT) {
 		return STEP_WAIT;
 	}
 	if (result != IO_DONE && result != IO_GONE) {
 		say_of_pod(p, "Delete", m->name, &problem);
-		fail(p, problem);
+		pass_fail(p, problem);
 		return STEP_FAILED;
 	}
 	m->is_deleted = true;
@@ -490,45 +366,46 @@ static bool create_pod(struct pass *p, struct member *m)
 {
 	struct str problem = {0}, of_claims = {0};
 
-	if (!create_claims(p, m, &problem)) {
+	if (!pass_create_claims(p, m, &problem)) {
 		say_of_pod(p, "Create", m->name, &problem);
-		return fail(p, problem);
+		return pass_fail(p, problem);
 	}
 	enum io_result result = p->io->create_pod(p->ctx, m->pod, &problem);
-	/* It is ours, and the cache has not heard of it. */
+	/* The pod exists and belongs to the set, but the cache has not seen it yet. */
 	if (result == IO_CONFLICT) {
-		return fail(p, problem);
+		return pass_fail(p, problem);
 	}
-	/* A pod of that name is there, which is not ours: it blocks this ordinal and nothing else (seed 001, the third law). Upstream does not tell. */
+	/* Another owner's pod has the name. It blocks this ordinal and nothing else. Unlike
+	 * upstream, this writes an Event. */
 	if (result == IO_EXISTS) {
 		say_of_pod(p, "Create", m->name, &problem);
-		return fail(p, problem);
+		return pass_fail(p, problem);
 	}
-	if (!own_claims(p, m, &of_claims)) {
+	if (!pass_own_claims(p, m, &of_claims)) {
 		say_of_pod(p, "Update", m->name, &of_claims);
-		return fail(p, of_claims);
+		return pass_fail(p, of_claims);
 	}
 	say_of_pod(p, "Create", m->name, result == IO_DONE ? NULL : &problem);
-	return result == IO_DONE || fail(p, problem);
+	return result == IO_DONE || pass_fail(p, problem);
 }
 
-/* Labels and volumes that were lost, claims whose owners are not those of the policy. */
+/* Restores lost labels and volumes, and corrects the claims' owners by the policy. */
 static bool repair_pod(struct pass *p, const struct member *m)
 {
 	struct str problem = {0};
-	bool is_done = member_has_storage(&p->set, m, p->arena) || create_claims(p, m, &problem);
+	bool is_done = member_has_storage(&p->set, m, p->arena) || pass_create_claims(p, m, &problem);
 
-	is_done = is_done && (claims_have_right_owners(p, m) || own_claims(p, m, &problem));
+	is_done = is_done && (pass_claims_have_right_owners(p, m) || pass_own_claims(p, m, &problem));
 	if (!is_done) {
 		say_of_pod(p, "Update", m->name, &problem);
-		return fail(p, problem);
+		return pass_fail(p, problem);
 	}
 	if (member_conforms(&p->set, m, p->arena)) {
 		return true;
 	}
 	is_done = p->io->update_pod(p->ctx, member_conformed(&p->set, m, p->arena), &problem) == IO_DONE;
 	say_of_pod(p, "Update", m->name, is_done ? NULL : &problem);
-	return is_done || fail(p, problem);
+	return is_done || pass_fail(p, problem);
 }
 
 /* ---- 4 and 5: what is missing is created, what is not Running and Ready is waited for ---- */
@@ -542,26 +419,26 @@ static enum step process_slot(struct pass *p, struct member *m)
 		return m->is_terminating ? STEP_WAIT : delete_pod(p, m);
 	}
 	if (m->phase == POD_NEW) {
-		if (has_stale_claim(p, m)) {
+		if (pass_has_stale_claim(p, m)) {
 			return STEP_WAIT;
 		}
 		return !create_pod(p, m) ? STEP_FAILED : is_ordered ? STEP_ACTED : STEP_ON;
 	}
 	if (m->phase == POD_PENDING) {
-		if (!create_claims(p, m, &problem)) {
-			fail(p, problem);
+		if (!pass_create_claims(p, m, &problem)) {
+			pass_fail(p, problem);
 			return STEP_FAILED;
 		}
-		if (!own_claims(p, m, &problem)) {
+		if (!pass_own_claims(p, m, &problem)) {
 			say_of_pod(p, "Update", m->name, &problem);
-			fail(p, problem);
+			pass_fail(p, problem);
 			return STEP_FAILED;
 		}
 	}
 	if (is_ordered && (m->is_terminating || !m->is_available)) {
 		return STEP_WAIT;
 	}
-	if (!member_conforms(&p->set, m, p->arena) || !claims_have_right_owners(p, m)) {
+	if (!member_conforms(&p->set, m, p->arena) || !pass_claims_have_right_owners(p, m)) {
 		return repair_pod(p, m) ? STEP_ON : STEP_FAILED;
 	}
 	return STEP_ON;
@@ -581,8 +458,9 @@ static struct member make_member(struct pass *p, int64_t ordinal)
 	};
 }
 
-/* Walks the slots in order, those that are there and those that are missing. One batch is carried through whatever fails in it, and batches double
- * (upstream's slow start), so that a server which refuses is not asked a thousand times. */
+/* Walks the slots in order, both filled and empty. A batch is finished even if some of it fails,
+ * and batches double (upstream's slow start): a server that refuses does not get a thousand
+ * requests. */
 static enum step process_slots(struct pass *p)
 {
 	int64_t n_missing = MIN(p->set.replicas - (int64_t)p->n_slots, PODS_A_PASS);
@@ -620,8 +498,9 @@ static enum step process_slots(struct pass *p)
 
 /* ---- 5, out of the trap ---- */
 
-/* The seed's status tells what the slots were made from, also when all pods are gone: a pod that the update takes away is no longer counted. */
-static void uncount(struct pass *p, const struct member *m)
+/* The status says which revisions the slots were made from, even when all pods are gone. So a
+ * pod that the update deletes is no longer counted. */
+static void pass_uncount(struct pass *p, const struct member *m)
 {
 	if (!p->set.follows_seed) {
 		p->status.current--;
@@ -652,9 +531,10 @@ static bool is_any_going(const struct member *members, size_t n)
 	return false;
 }
 
-/* A pod that is not Ready, of a revision that its ordinal does not call for, would be waited for in vain: one at a time is replaced, from the
- * highest. Its slot is remembered until it is filled again, as "PodTemplate Selection" 3 would call for the same revision; where the
- * process dies in between, that happens once more. */
+/* Waiting would be in vain for a pod that is not Ready and whose revision is not the one for its
+ * ordinal. One at a time is replaced, from the highest. Its slot is remembered until it is filled
+ * again: otherwise the slot would get the same revision. If the process dies in between, that
+ * happens once more. */
 static enum step replace_broken(struct pass *p)
 {
 	bool may = p->set.follows_seed && !p->set.is_on_delete && p->update && !is_any_going(p->slots, p->n_slots) &&
@@ -667,14 +547,15 @@ static enum step replace_broken(struct pass *p)
 	enum step step = delete_pod(p, m);
 	if (step == STEP_ACTED) {
 		p->replaced = m->ordinal + 1;
-		uncount(p, m);
+		pass_uncount(p, m);
 	}
 	return step;
 }
 
 /* ---- 6: scaling ---- */
 
-/* The lowest of them that is not available: in an ordered set it may go although it is not Ready. All slots are, when it comes to this. */
+/* Returns the condemned pod with the lowest ordinal that is not available: an ordered set may
+ * delete it although it is not Ready. All slots are available at this point. */
 static const struct member *first_unhealthy(const struct pass *p)
 {
 	for (size_t i = p->n_condemned; i-- > 0;) {
@@ -685,8 +566,9 @@ static const struct member *first_unhealthy(const struct pass *p)
 	return NULL;
 }
 
-/* Upstream counts it until it is seen to be going. Without a partition that count chooses revisions: where a Parallel set is scaled and updated at
- * once, and both pods are gone before the next pass, the second one would come back in the old revision, to be replaced once more. */
+/* Stops counting the deleted pod as current. Upstream counts it until it sees the deletion, and
+ * without a partition that count chooses revisions. If a Parallel set is scaled and updated at
+ * once, another deleted pod could return in the old revision, to be replaced again. */
 static void uncount_condemned(struct pass *p, const struct member *m, enum step step)
 {
 	if (step == STEP_ACTED && !p->set.follows_seed) {
@@ -700,8 +582,8 @@ static enum step scale_down(struct pass *p)
 	struct str problem = {0};
 
 	for (size_t i = 0; i < p->n_condemned; i++) {
-		if (!claims_have_right_owners(p, &p->condemned[i]) && !own_claims(p, &p->condemned[i], &problem)) {
-			fail(p, problem);
+		if (!pass_claims_have_right_owners(p, &p->condemned[i]) && !pass_own_claims(p, &p->condemned[i], &problem)) {
+			pass_fail(p, problem);
 			return STEP_FAILED;
 		}
 	}
@@ -721,15 +603,15 @@ static enum step scale_down(struct pass *p)
 
 /* ---- 7: the update ---- */
 
-/* Its pod was made from another revision of the same state: it gets the label, and goes on running (seed 000, "Target Object State
- * Reconciliation" 1). */
+/* Was the pod made from another revision with the same state? Then it gets the label and keeps
+ * running. */
 static bool is_same_state(struct pass *p, const struct member *m, const struct revision *r)
 {
 	const struct revision *made_from = history_by_name(&p->history, m->revision);
 	return made_from && made_from->state && r->state && history_equal_states(&p->subject, made_from->state, r->state, p->arena);
 }
 
-static bool relabel(struct pass *p, struct member *m, const struct revision *r)
+static bool pass_relabel(struct pass *p, struct member *m, const struct revision *r)
 {
 	struct str problem = {0};
 	bool is_done = p->io->update_pod(p->ctx, member_relabelled(m, r, p->arena), &problem) == IO_DONE;
@@ -739,23 +621,25 @@ static bool relabel(struct pass *p, struct member *m, const struct revision *r)
 		p->status.updated += is_made_from(&(struct member){.revision = r->name}, p->update);
 		m->revision = r->name;
 	}
-	return is_done || fail(p, problem);
+	return is_done || pass_fail(p, problem);
 }
 
-static enum step replace(struct pass *p, struct member *m, const struct revision *r)
+static enum step pass_replace(struct pass *p, struct member *m, const struct revision *r)
 {
-	/* One that this pass has made is not as the server has it: the next one sees to it. */
+	/* This pass lacks the server's version of a pod that it has just created: the next pass
+	 * relabels that pod. */
 	if (is_same_state(p, m, r)) {
-		return m->phase == POD_NEW || relabel(p, m, r) ? STEP_ON : STEP_FAILED;
+		return m->phase == POD_NEW || pass_relabel(p, m, r) ? STEP_ON : STEP_FAILED;
 	}
 	enum step step = delete_pod(p, m);
 	if (step == STEP_ACTED) {
-		uncount(p, m);
+		pass_uncount(p, m);
 	}
 	return step;
 }
 
-/* One after the other, from the highest ordinal down to the partition; each is waited for. */
+/* Updates one pod after another, from the highest ordinal down to the partition, and waits for
+ * each. */
 static enum step update_one(struct pass *p)
 {
 	for (size_t i = p->n_slots; i-- > 0;) {
@@ -766,7 +650,7 @@ static enum step update_one(struct pass *p)
 			return STEP_ON;
 		}
 		if (!is_made_from(m, r) && !m->is_terminating) {
-			enum step step = replace(p, m, r);
+			enum step step = pass_replace(p, m, r);
 			if (step != STEP_ON) {
 				return step;
 			}
@@ -778,7 +662,7 @@ static enum step update_one(struct pass *p)
 	return STEP_ON;
 }
 
-/* As many at once as may be unavailable (Kubernetes 1.37, behind the gate). */
+/* Updates as many pods at once as may be unavailable (Kubernetes 1.37, behind a feature gate). */
 static enum step update_several(struct pass *p)
 {
 	int64_t budget = p->set.max_unavailable;
@@ -792,7 +676,7 @@ static enum step update_several(struct pass *p)
 			break;
 		}
 		if (!is_made_from(m, p->update) && !m->is_terminating) {
-			enum step step = replace(p, m, p->update);
+			enum step step = pass_replace(p, m, p->update);
 			if (step == STEP_FAILED) {
 				return step;
 			}
@@ -812,7 +696,7 @@ static enum step update_pods(struct pass *p)
 
 /* ---- 8, 9, 10 ---- */
 
-/* Seed 002, "Update Completion"; upstream's completeRollingUpdate. With a partition it never is. */
+/* Like upstream's completeRollingUpdate. With a partition an update is never complete. */
 static void complete_update(struct pass *p)
 {
 	struct set_status *st = &p->status;
@@ -833,14 +717,14 @@ static bool report_status(struct pass *p)
 	if (p->status.observed_generation <= stored->observed_generation && set_has_same_status(&p->status, stored)) {
 		return true;
 	}
-	return p->io->write_status(p->ctx, &p->status, &problem) == IO_DONE || fail(p, problem);
+	return p->io->write_status(p->ctx, &p->status, &problem) == IO_DONE || pass_fail(p, problem);
 }
 
 static bool is_live(void *ctx, const struct revision *r)
 {
 	const struct pass *p = ctx;
 
-	/* Where the pass failed before it knew them, the status tells which they were. */
+	/* If the pass failed before it knew the revisions, the status has their names. */
 	struct str current = p->current ? p->current->name : p->set.status.current_revision,
 		   update = p->update ? p->update->name : p->set.status.update_revision;
 	if (str_eq(r->name, current) || str_eq(r->name, update)) {
@@ -864,7 +748,7 @@ static bool maintain_history(struct pass *p)
 		struct str problem = {0};
 		enum io_result result = p->io->delete_revision(p->ctx, excess[i], &problem);
 		if (result != IO_DONE && result != IO_GONE) {
-			return fail(p, problem);
+			return pass_fail(p, problem);
 		}
 	}
 	return true;
@@ -872,22 +756,24 @@ static bool maintain_history(struct pass *p)
 
 /* ---- the ten steps ---- */
 
-static enum step conform(struct pass *p)
+static enum step pass_conform(struct pass *p)
 {
 	enum step step;
 
 	if (p->set.owner.is_deleting) {
-		return STEP_WAIT; /* its pods are the garbage collector's; only the status goes on */
+		return STEP_WAIT; /* the garbage collector handles its pods; only the status is updated */
 	}
-	/* 4. Create the missing pod of the lowest ordinal, from the revision that its ordinal calls for.
+	/* 4. Create the missing pod with the lowest ordinal, from the revision for that ordinal.
 	 * 5. Wait until every pod is Running and Ready, or gone. */
 	step = process_slots(p);
 	if (step == STEP_WAIT && !p->set.is_parallel) {
 		return replace_broken(p);
 	}
-	/* 6. Delete the pod of the largest ordinal beyond the replicas: scaling precedes updating. */
+	/* 6. Delete the pod with the largest ordinal beyond the replicas: scaling precedes
+	 * updating. */
 	step = step ? step : scale_down(p);
-	/* 7. Delete the pod of the largest ordinal that is not of the revision declared for it. */
+	/* 7. Delete the pod with the largest ordinal that does not have the revision for that
+	 * ordinal. */
 	return step ? step : update_pods(p);
 }
 
@@ -897,19 +783,20 @@ bool stateful_pass(struct pass *p)
 
 	/* 1. Reconstruct the revision history. */
 	reconstruct_history(p);
-	/* 2. Process template updates, so that the history has what the user declares. */
+	/* 2. Process template updates, so that the history has the template that the user
+	 * declares. */
 	is_done = process_template_updates(p);
 	if (is_done) {
 		/* 3. Select the set's own pods and sort them by their ordinals. */
 		sort_members(p);
 		count_members(p);
 		/* 4 to 7. */
-		is_done = conform(p) != STEP_FAILED;
+		is_done = pass_conform(p) != STEP_FAILED;
 		/* 8. Complete an update that has reached its target. */
 		complete_update(p);
-		/* 9. Report the status, also that of a pass which failed (upstream's k/k#108837). */
+		/* 9. Report the status, also after a failed pass (kubernetes/kubernetes#108837). */
 		is_done = report_status(p) && is_done;
 	}
-	/* 10. Maintain the history, whatever happened (k/k#85690). */
+	/* 10. Maintain the history, even after a failed pass (kubernetes/kubernetes#85690). */
 	return maintain_history(p) && is_done;
 }

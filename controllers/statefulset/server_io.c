@@ -1,6 +1,6 @@
-/* What a pass does, as requests to the API server. Each success that changes an object of the set is noted, so that the next pass waits until the
- * informers have seen it. Deletions name the uid and the version: a pod of that name which has come meanwhile is another one, and one that has changed may
- * be somebody else's. */
+/* The requests of a pass. Each successful write to the set's objects is noted, so that the next
+ * pass waits until the informers have seen it. Deletions name uid and version. A new pod with the
+ * same name is another object, and a changed pod may have another owner. */
 #include "api/model/members.h"
 #include "controllers/kit/meta.h"
 #include "controllers/statefulset/state.h"
@@ -12,12 +12,13 @@ enum {
 
 static struct client *client_of(const struct sync *y)
 {
-	return y->s->env->client;
+	return y->s->run.env->client;
 }
 
-/* May the server have something else than the cache, without a version to wait for? Where an answer is lost; and where the object is not as the cache
- * has it, which also comes of a lost answer: HTTP clients send again what a closed connection took with it. A set that users change all the
- * time is no such thing. */
+/* Could the server differ from the cache, without a version to wait for? That happens if an
+ * answer is lost, or the object differs from the cache. A lost answer can cause the latter: HTTP
+ * clients repeat requests of a closed connection. Sets are exempt from the latter, because users
+ * change them. */
 static bool leaves_doubt(unsigned kind, int error, const struct answer *answer)
 {
 	if (error != REST_STATUS || answer->code >= 500) {
@@ -38,20 +39,22 @@ void sync_note_write(struct sync *y, unsigned kind, struct str name, int error, 
 	}
 }
 
-/* What the answer means; its sentence goes to the pass. */
-static enum io_result judge(struct sync *y, int error, const struct answer *answer, struct str *problem)
+/* Translates the answer; its sentence goes to the pass. */
+static enum io_result sync_judge(
+	struct sync *y, const struct target *t, int error, const struct answer *answer, struct str *problem)
 {
 	if (!error) {
 		return IO_DONE;
 	}
 	*problem = arena_dup(&y->arena, answer->message);
-	if (answer_is(answer, 404, NULL)) {
+	if (answer_is_absent(answer, t)) {
 		return IO_GONE;
 	}
 	return answer_is(answer, 409, "AlreadyExists") ? IO_EXISTS : answer_is(answer, 409, NULL) ? IO_CONFLICT : IO_FAILED;
 }
 
-static enum io_result create(struct sync *y, const struct resource *resource, unsigned kind, const struct json *object, struct str *problem)
+static enum io_result sync_create(
+	struct sync *y, const struct resource *resource, unsigned kind, const struct json *object, struct str *problem)
 {
 	_cleanup_(answer_done) struct answer answer;
 	const struct target t = {.resource = resource, .namespace = y->pass.set.owner.ns};
@@ -59,12 +62,12 @@ static enum io_result create(struct sync *y, const struct resource *resource, un
 	answer_init(&answer);
 	int error = rest_create(client_of(y), &t, object, &answer);
 	sync_note_write(y, kind, member_text(json_gets(object, "metadata"), "name"), error, &answer);
-	return judge(y, error, &answer, problem);
+	return sync_judge(y, &t, error, &answer, problem);
 }
 
 /* ---- patches ---- */
 
-/* {"metadata": {...}} of that version of the object. */
+/* Begins a patch {"metadata": {...}} for exactly that version of the object. */
 static struct json *patch_of(struct sync *y, struct json **ret_meta, struct str uid, struct str version)
 {
 	struct arena *a = &y->arena;
@@ -84,10 +87,11 @@ static enum io_result send_patch(struct sync *y, const struct target *t, unsigne
 	answer_init(&answer);
 	int error = rest_patch(client_of(y), t, PATCH_MERGE, text, &answer);
 	sync_note_write(y, kind, t->name, error, &answer);
-	return judge(y, error, &answer, problem);
+	return sync_judge(y, t, error, &answer, problem);
 }
 
-static enum io_result change(struct sync *y, const struct target *t, unsigned kind, const struct json *patch, struct str *problem)
+static enum io_result sync_change(
+	struct sync *y, const struct target *t, unsigned kind, const struct json *patch, struct str *problem)
 {
 	_cleanup_(buf_done) struct buf text;
 
@@ -98,8 +102,8 @@ static enum io_result change(struct sync *y, const struct target *t, unsigned ki
 
 /* ---- revisions ---- */
 
-/* A copy that lives as long as the pass. */
-static const struct json *keep(struct sync *y, const struct json *body)
+/* Makes a copy that lives as long as the pass. */
+static const struct json *sync_keep(struct sync *y, const struct json *body)
 {
 	_cleanup_(buf_done) struct buf text;
 	struct json *copy;
@@ -120,13 +124,13 @@ static const struct json *read_revision(struct sync *y, const struct json *wante
 		.name = member_text(json_gets(wanted, "metadata"), "name")};
 
 	answer_init(&answer);
-	return rest_get(client_of(y), &t, &answer) ? NULL : keep(y, answer.body);
+	return rest_get(client_of(y), &t, &answer) ? NULL : sync_keep(y, answer.body);
 }
 
 static enum io_result create_revision(void *ctx, const struct json *object, const struct json **ret, struct str *problem)
 {
 	struct sync *y = ctx;
-	enum io_result result = create(y, &y->s->revision, OWN_REVISIONS, object, problem);
+	enum io_result result = sync_create(y, &y->s->revision, OWN_REVISIONS, object, problem);
 
 	*ret = result == IO_EXISTS ? read_revision(y, object) : NULL;
 	return result;
@@ -162,21 +166,27 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 	if (error) {
 		sync_note_write(y, OWN_REVISIONS, r->name, error, &answer);
 	} else {
-		/* The answer has no version to wait for. What went is the latest that the cache knows of, so that no later event puts it back. */
+		/* The answer has no version to wait for. The deleted version is the latest in
+		 * the cache, so no later event brings it back. */
 		family_remove(&y->s->revisions, r->uid);
 	}
-	return judge(y, error, &answer, problem);
+	return sync_judge(y, &t, error, &answer, problem);
 }
 
 /* ---- pods ---- */
 
-static bool is_own_pod(struct sync *y, struct str name)
+/* Who owns the pod that already has the name? If the server does not say, it is not reported as
+ * another owner's. */
+static enum io_result whose_pod(struct sync *y, struct str name)
 {
 	_cleanup_(answer_done) struct answer answer;
 	const struct target t = {.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = name};
 
 	answer_init(&answer);
-	return rest_get_metadata(client_of(y), &t, &answer) == 0 && ownership_is_ours(&y->pass.set.owner, json_gets(answer.body, "metadata"));
+	if (rest_find_metadata(client_of(y), &t, &answer) != REST_FOUND) {
+		return IO_FAILED;
+	}
+	return ownership_is_ours(&y->pass.set.owner, json_gets(answer.body, "metadata")) ? IO_CONFLICT : IO_EXISTS;
 }
 
 static enum io_result create_pod(void *ctx, const struct json *pod, struct str *problem)
@@ -184,11 +194,12 @@ static enum io_result create_pod(void *ctx, const struct json *pod, struct str *
 	struct sync *y = ctx;
 
 	count(&y->s->counters, PODS_CREATED);
-	enum io_result result = create(y, &stateful_pods, OWN_PODS, pod, problem);
-	return result == IO_EXISTS && is_own_pod(y, member_text(json_gets(pod, "metadata"), "name")) ? IO_CONFLICT : result;
+	enum io_result result = sync_create(y, &stateful_pods, OWN_PODS, pod, problem);
+	return result == IO_EXISTS ? whose_pod(y, member_text(json_gets(pod, "metadata"), "name")) : result;
 }
 
-/* Its labels and its volumes, which is all that a pass changes: most of a pod is not kept here. As that version. */
+/* Updates labels and volumes of exactly that version. A pass changes nothing else, and the cache
+ * holds only part of a pod. */
 static enum io_result update_pod(void *ctx, const struct json *pod, struct str *problem)
 {
 	struct sync *y = ctx;
@@ -200,7 +211,7 @@ static enum io_result update_pod(void *ctx, const struct json *pod, struct str *
 	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
 	json_add(a, patch_meta, STR("labels"), labels);
-	/* The one that a pod may have to lose: to leave it out of a patch would keep it. */
+	/* A pod may have to lose this label: a patch without it would keep it. */
 	if (!json_gets(labels, HISTORY_LABEL_GENERATION)) {
 		json_set(a, labels, STR(HISTORY_LABEL_GENERATION), json_null(a));
 	}
@@ -208,7 +219,7 @@ static enum io_result update_pod(void *ctx, const struct json *pod, struct str *
 		json_add(a, patch, STR("spec"), spec);
 		json_add(a, spec, STR("volumes"), json_copy(a, volumes));
 	}
-	return change(y, &t, OWN_PODS, patch, problem);
+	return sync_change(y, &t, OWN_PODS, patch, problem);
 }
 
 static enum io_result delete_pod(void *ctx, const struct member *m, struct str *problem)
@@ -226,7 +237,7 @@ static enum io_result delete_pod(void *ctx, const struct member *m, struct str *
 	if (error || str_is(member_text(answer.body, "kind"), "Pod")) {
 		sync_note_write(y, OWN_PODS, m->name, error, &answer);
 	}
-	return judge(y, error, &answer, problem);
+	return sync_judge(y, &t, error, &answer, problem);
 }
 
 /* ---- claims ---- */
@@ -236,7 +247,7 @@ struct seen_claim {
 	struct item *item;
 };
 
-/* The reference lasts as long as the pass, which points into it. */
+/* The reference is held as long as the pass, which points into it. */
 static const struct json *claim_meta(void *ctx, struct str name)
 {
 	struct sync *y = ctx;
@@ -253,7 +264,7 @@ static const struct json *claim_meta(void *ctx, struct str name)
 
 static enum io_result create_claim(void *ctx, const struct json *claim, struct str *problem)
 {
-	return create(ctx, &stateful_claims, OWN_CLAIMS, claim, problem);
+	return sync_create(ctx, &stateful_claims, OWN_CLAIMS, claim, problem);
 }
 
 static enum io_result own_claim(void *ctx, const struct json *meta, const struct json *owners, struct str *problem)
@@ -265,7 +276,7 @@ static enum io_result own_claim(void *ctx, const struct json *meta, const struct
 	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
 	json_add(&y->arena, patch_meta, STR("ownerReferences"), json_copy(&y->arena, owners));
-	return change(y, &t, OWN_CLAIMS, patch, problem);
+	return sync_change(y, &t, OWN_CLAIMS, patch, problem);
 }
 
 /* ---- the status ---- */
@@ -280,7 +291,8 @@ static void add_text(struct arena *a, struct json *to, struct str name, struct s
 	json_add(a, to, name, text.n ? json_string(a, text) : json_null(a));
 }
 
-/* Every field of its own, and no other: what others keep in status stays, their conditions for example. */
+/* Makes every field that this controller writes, and no other: others' fields stay, such as
+ * their conditions. */
 static struct json *status_json(struct arena *a, const struct set_status *st)
 {
 	struct json *status = json_object(a);
@@ -299,7 +311,8 @@ static struct json *status_json(struct arena *a, const struct set_status *st)
 	return status;
 }
 
-/* After a conflict: the version to try it on, unless the set is another one by now or somebody has reported on a later one. */
+/* After a conflict: reads the version for another try. Fails if the set was replaced, or if
+ * somebody has reported on a later generation. */
 static bool read_version(struct sync *y, const struct target *t, const struct set_status *st, struct str *ret_version)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -314,7 +327,7 @@ static bool read_version(struct sync *y, const struct target *t, const struct se
 		member_int(json_gets(answer.body, "status"), "observedGeneration") <= st->observed_generation;
 }
 
-/* One write, through the API version that has all of it and is there in every mode. */
+/* Writes the status through the API version that has all fields and exists in every mode. */
 static enum io_result write_status(void *ctx, const struct set_status *st, struct str *problem)
 {
 	struct sync *y = ctx;
@@ -330,7 +343,7 @@ static enum io_result write_status(void *ctx, const struct set_status *st, struc
 		}
 		struct json *patch = patch_of(y, &meta, o->uid, version);
 		json_add(&y->arena, patch, STR("status"), status_json(&y->arena, st));
-		result = change(y, &t, OWN_SETS, patch, problem);
+		result = sync_change(y, &t, OWN_SETS, patch, problem);
 	}
 	return result;
 }
@@ -342,7 +355,7 @@ static void say(void *ctx, bool is_warning, struct str reason, struct str messag
 	struct sync *y = ctx;
 	const struct owner *o = &y->pass.set.owner;
 
-	recorder_say(y->s->recorder,
+	event_say(y->s->events,
 		&(struct event){.api_version = o->api_version,
 			.kind = o->kind,
 			.ns = o->ns,

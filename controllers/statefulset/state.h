@@ -1,18 +1,15 @@
-/* Between the files of the StatefulSet controller that do I/O. */
+/* Shared by the files of the StatefulSet controller that do I/O. */
 #ifndef CONTROLLERS_STATEFULSET_STATE_H
 #define CONTROLLERS_STATEFULSET_STATE_H
 
-#include "client/informer.h"
-#include "controllers/kit/controller.h"
 #include "controllers/kit/counters.h"
-#include "controllers/kit/recorder.h"
-#include "controllers/kit/workers.h"
+#include "controllers/kit/event_writer.h"
 #include "controllers/ownership/adoption.h"
 #include "controllers/ownership/family.h"
 #include "controllers/ownership/own_writes.h"
 #include "controllers/statefulset/pass.h"
 
-/* Whose versions are kept of one's own writes: indexes of own_writes. */
+/* The kinds whose own writes are noted: indexes of own_writes. */
 enum { OWN_PODS, OWN_CLAIMS, OWN_SETS, OWN_REVISIONS };
 
 enum { PASSES, STALE_SKIPS, PODS_CREATED, PODS_DELETED, ADOPTIONS, RELEASES };
@@ -20,59 +17,58 @@ enum { PASSES, STALE_SKIPS, PODS_CREATED, PODS_DELETED, ADOPTIONS, RELEASES };
 enum { SYNC_ARENA_MAX = 256 << 20 };
 
 struct stateful_state {
-	const struct controller_env *env;
+	struct controller_run run; /* keys: NAMESPACE/NAME */
 	const struct carrier *carrier;
-	struct workqueue *queue; /* NAMESPACE/NAME */
-	struct recorder *recorder;
+	struct event_writer *events;
 	struct counters counters;
 	struct family sets, pods, revisions;
-	struct family strangers; /* revisions that may look like a set's, and are another's */
+	struct family strangers; /* revisions that may look like a set's but have another controller */
 	struct own_writes own;
-	pthread_mutex_t lock; /* guards what follows: struct pass's `replaced` by the set's uid, as pointers */
+	pthread_mutex_t lock; /* guards what follows: from a set's uid to struct pass's `replaced`, as a pointer */
 	struct map replaced;
 
-	struct workers workers;
-	/* Asks which API versions show the same sets, then starts the informers. */
-	pthread_t starter;
-	bool has_starter;
+	int64_t ask_again_ms; /* the pause before the next look at which API versions show the same sets */
 
-	/* Set by the starter before is_started, then constant. */
+	/* Set before is_started, then constant. */
 	_Atomic bool is_started;
-	bool has_apps;                      /* apps/v1 shows the sets of annals.dev/v1beta1 */
-	struct resource main, revision;     /* where sets are known by, and where revisions are */
+	bool has_apps;                  /* apps/v1 shows the sets of annals.dev/v1beta1 */
+	struct resource main, revision; /* main: the API version to read sets from; revision: the resource of revisions */
 	struct str revision_api_version;
 	struct informer *sets_apps, *sets_beta, *pods_informer, *claims_informer, *revisions_informer;
 };
 
 extern const struct resource stateful_beta, stateful_apps, stateful_pods, stateful_claims;
 
-/* One set that is being worked on. */
+/* The work on one set. */
 struct sync {
 	struct stateful_state *s;
 	struct pass pass;
 	struct arena arena;
 	struct target target; /* the set, in s->main */
 	struct item *set_apps, *set_beta;
-	struct item **pods, **revisions; /* its own and the namespace's orphans */
+	struct item **pods, **revisions; /* the set's own and the namespace's orphans */
 	size_t n_pods, n_revisions;
 	struct list claims; /* references to claims that the pass looks at */
-	bool has_adopted;   /* what the cache does not know of yet */
+	bool has_adopted;   /* adopted objects that the cache does not show yet */
 };
 
-/* What a pass asks of the server (server_io.c). ctx: the sync. */
+/* The requests of a pass (server_io.c). ctx: the sync. */
 extern const struct pass_io server_io;
 void server_io_done(struct sync *y);
-/* What a write of that object of the set's has come to: the next pass waits until the caches have it. */
+/* Notes the result of a write to one of the set's objects: the next pass waits until the caches
+ * have it. */
 void sync_note_write(struct sync *y, unsigned kind, struct str name, int error, const struct answer *answer);
-/* Have the caches all of the set's objects whose writes were not answered, as the server has them? Asks it, where there are any (abreast.c). */
+/* Do the caches have the server's version of all the set's objects whose writes got no answer?
+ * Asks the server if there are any (claiming.c). */
 bool sync_is_abreast(struct sync *y);
 
-/* Adopts and releases (claiming.c), and hands what is the set's to the pass. False: the sync ends, to be repeated. */
+/* Adopt and release objects (claiming.c), and hand the set's own to the pass. Return false if
+ * the sync ends and must be repeated. */
 bool sync_claim_revisions(struct sync *y);
 bool sync_claim_pods(struct sync *y);
 
-/* What is told, and not acted upon (strangers.c). */
-bool stranger_is(const struct carrier *c, const struct item *revision); /* may it be one of `strangers`? */
+/* Findings that are only reported (claiming.c). */
+bool stranger_is(const struct carrier *c, const struct item *revision); /* does it belong into `strangers`? */
 void sync_tell_of_strangers(struct sync *y, const struct history_owner *subject);
 void sync_tell_of_overlaps(struct sync *y);
 

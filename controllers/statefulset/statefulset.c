@@ -1,8 +1,11 @@
-/* The StatefulSet controller: informers and handlers that wake sets, workers that make a pass over each, and the start.
+/* The StatefulSet controller: informers and handlers that wake sets, workers that run a pass
+ * over each, and the start.
  *
- * The sets of annals.dev/v1beta1 are its own. Where apps/v1 shows the same objects, as in a stand-alone server, it reads both forms: one has the
- * fields that the other cannot say. Behind a kube-apiserver the sets of apps/v1 are kube-controller-manager's, and are never looked at. Which of the two
- * it is follows from discovery: API versions that show one stored object have one storageVersionHash (seed 003). */
+ * The controller always handles the sets of annals.dev/v1beta1. Where apps/v1 shows the same
+ * objects, as in a stand-alone server, it reads both forms: apps/v1 has fields that the other
+ * lacks. Behind a kube-apiserver the sets of apps/v1 belong to kube-controller-manager, and are
+ * never looked at. Discovery decides between the two: API versions that show one stored object
+ * have one storageVersionHash. */
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "controllers/kit/meta.h"
@@ -12,12 +15,12 @@
 enum {
 	WORKERS = 5, /* upstream's */
 	RETRY_FIRST_MS = 5,
-	RETRY_LAST_MS = 60 * 1000, /* upstream waits up to a quarter of an hour, long after what failed may work again */
+	RETRY_LAST_MS = 60 * 1000, /* upstream waits up to a quarter of an hour, long after a failure may be over */
 	POLL_LAST_MS = 1000,       /* until the informers have caught up */
 	SETS_MAX = 10 * 1000 * 1000,
-	ASK_FIRST_MS = 500, /* for the API versions, until they are there */
+	ASK_FIRST_MS = 500, /* until discovery shows the API versions */
 	ASK_LAST_MS = 15 * 1000,
-	TELL_AT_FAILURES = 5, /* passes of one set in a row before the log hears of it */
+	TELL_AT_FAILURES = 5, /* failed passes of one set in a row before it is logged */
 };
 
 const struct resource stateful_beta = {{"annals.dev", 10}, {"v1beta1", 7}, {"statefulsets", 12}};
@@ -38,11 +41,6 @@ static const struct counter_name counted[] = {
 	[RELEASES] = {"annals_statefulset_releases_total", "Pods that were to be released"},
 };
 
-static void notice(struct stateful_state *s, bool is_problem, struct str text)
-{
-	s->env->on_notice(s->env->ctx, stateful_set_controller.name, is_problem, text);
-}
-
 /* ---- one set ---- */
 
 static bool sync_begin(struct sync *y, struct stateful_state *s, struct str ns, struct str name)
@@ -55,7 +53,7 @@ static bool sync_begin(struct sync *y, struct stateful_state *s, struct str ns, 
 	if (!y->set_beta || (s->has_apps && !y->set_apps)) {
 		return false;
 	}
-	/* Two watches of one object: the event of the later one will wake it again. */
+	/* Two watches show one object: the event of the later one wakes the set again. */
 	return !s->has_apps || y->set_apps->version == y->set_beta->version;
 }
 
@@ -86,7 +84,8 @@ static uint64_t version_seen(void *ctx, unsigned kind)
 	}
 }
 
-/* The set was taken from the cache before anything was compared with it, and may have been replaced there since. */
+/* The set was read from the cache before the caches were checked, and may have been replaced
+ * there since. */
 static bool is_latest(const struct sync *y)
 {
 	const struct owner *o = &y->pass.set.owner;
@@ -123,7 +122,8 @@ static void remember_replaced(struct stateful_state *s, struct str uid, int64_t 
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* A set that went while it was worked on was forgotten before this pass noted anything of it. */
+/* If the set was deleted during the pass, its handler ran before the pass noted its writes: they
+ * are forgotten here. */
 static void forget_what_has_gone(struct stateful_state *s, struct str uid)
 {
 	_cleanup_(item_unrefp) struct item *set = family_get(&s->sets, uid);
@@ -137,10 +137,10 @@ static void forget_what_has_gone(struct stateful_state *s, struct str uid)
 static void on_pass_problem(void *ctx, struct str problem)
 {
 	struct sync *y = ctx;
-	notice(y->s, true, problem);
+	controller_notice(&y->s->run, true, problem);
 }
 
-/* What the operator allows counts for whoever asks for more. */
+/* Applies the operator's ceiling to a set's history limit. */
 static int64_t history_limit(int64_t wanted, int64_t ceiling)
 {
 	return ceiling && (wanted < 0 || wanted > ceiling) ? ceiling : wanted;
@@ -153,18 +153,19 @@ static bool run_pass(struct sync *y)
 	struct str uid = p->set.owner.uid, ns = p->set.owner.ns;
 
 	if (!p->set.status.observed_generation) {
-		sync_tell_of_overlaps(y); /* the first time */
+		sync_tell_of_overlaps(y); /* the first pass */
 	}
 	y->n_revisions = family_of(&s->revisions, uid, ns, &y->revisions);
 	y->n_pods = family_of(&s->pods, uid, ns, &y->pods);
 	bool is_done = false;
 	bool is_claimed = sync_claim_revisions(y) && sync_claim_pods(y);
 	if (is_claimed && y->has_adopted) {
-		/* While nobody owned it the cache may have missed what became of it: it may be going. All is looked at together, as of one moment. */
+		/* While a pod had no owner the cache may have missed changes, such as its
+		 * deletion. The next pass reads everything as of one moment. */
 		p->has_more = is_done = true;
 	} else if (is_claimed) {
 		p->replaced = recall_replaced(s, uid);
-		p->set.limit = history_limit(p->set.limit, s->env->settings->statefulset_history_limit);
+		p->set.limit = history_limit(p->set.limit, s->run.env->settings->statefulset_history_limit);
 		count(&s->counters, PASSES);
 		is_done = stateful_pass(p);
 		remember_replaced(s, uid, p->replaced);
@@ -173,14 +174,14 @@ static bool run_pass(struct sync *y)
 	return is_done;
 }
 
-/* What comes of a set: it is looked at again when something happens to it, and otherwise as told here. */
+/* Works on one set. An event brings the set back, or the delay chosen here. */
 static void look_at(struct stateful_state *s, struct str key, struct str ns, struct str name)
 {
 	struct sync y;
 	struct str problem;
 
 	if (!sync_begin(&y, s, ns, name)) {
-		workqueue_forget(s->queue, key);
+		workqueue_forget(s->run.queue, key);
 		sync_end(&y);
 		return;
 	}
@@ -192,27 +193,28 @@ static void look_at(struct stateful_state *s, struct str key, struct str ns, str
 		.carrier = s->carrier,
 		.revision_api_version = s->revision_api_version,
 		.now_s = clock_wall_s(),
-		.allows_max_unavailable = s->env->settings->allows_max_unavailable,
+		.allows_max_unavailable = s->run.env->settings->allows_max_unavailable,
 		.on_problem = on_pass_problem,
 	};
 	y.target = (struct target){.resource = &s->main, .namespace = ns, .name = name};
 	if (!set_read(&p->set, y.set_apps ? y.set_apps->object : NULL, y.set_beta->object, &y.arena, &problem)) {
-		notice(s, true, problem); /* nothing to be done about it until it changes */
-		workqueue_forget(s->queue, key);
+		controller_notice(&s->run, true, problem); /* only a change of the set can help */
+		workqueue_forget(s->run.queue, key);
 	} else if (is_behind(&y)) {
-		workqueue_poll(s->queue, key, POLL_LAST_MS);
+		workqueue_poll(s->run.queue, key, POLL_LAST_MS);
 	} else if (run_pass(&y)) {
-		workqueue_forget(s->queue, key);
+		workqueue_forget(s->run.queue, key);
 		if (p->has_more) {
-			workqueue_add(s->queue, key);
+			workqueue_add(s->run.queue, key);
 		} else if (p->again_in_s) {
-			workqueue_add_after(s->queue, key, p->again_in_s * 1000);
+			workqueue_add_after(s->run.queue, key, p->again_in_s * 1000);
 		}
 	} else {
-		if (workqueue_failures(s->queue, key) == TELL_AT_FAILURES) {
-			notice(s, true, arena_printf(&y.arena, STR_FMT ": " STR_FMT, STR_ARG(key), STR_ARG(p->problem)));
+		if (workqueue_failures(s->run.queue, key) == TELL_AT_FAILURES) {
+			controller_notice(
+				&s->run, true, arena_printf(&y.arena, STR_FMT ": " STR_FMT, STR_ARG(key), STR_ARG(p->problem)));
 		}
-		workqueue_retry(s->queue, key);
+		workqueue_retry(s->run.queue, key);
 	}
 	sync_end(&y);
 }
@@ -224,24 +226,12 @@ static bool has_synced(const struct stateful_state *s)
 		informer_has_synced(s->revisions_informer);
 }
 
-static void work(void *ctx, struct str key)
-{
-	struct stateful_state *s = ctx;
-	struct str ns, name;
-
-	if (!has_synced(s)) {
-		workqueue_poll(s->queue, key, POLL_LAST_MS);
-	} else if (str_cut(key, '/', &ns, &name)) {
-		look_at(s, key, ns, name);
-	}
-}
-
 /* ---- whom an event wakes ---- */
 
 static void on_set_put(struct stateful_state *s, struct item *set)
 {
 	family_put(&s->sets, set);
-	workers_wake(s->queue, set->namespace, set->name);
+	workers_wake(s->run.queue, set->namespace, set->name);
 }
 
 static void forget_set(struct stateful_state *s, const struct item *set)
@@ -268,20 +258,20 @@ static void on_set_delete(void *ctx, struct item *set, bool is_guess _unused_)
 {
 	struct stateful_state *s = ctx;
 	forget_set(s, set);
-	workers_wake(s->queue, set->namespace, set->name);
+	workers_wake(s->run.queue, set->namespace, set->name);
 }
 
-/* Of a set that apps/v1 shows as well: this form of it has what that one lacks. */
+/* The set's form at apps/v1 has fields that the other form lacks. */
 static void on_twin_add(void *ctx, struct item *set, bool is_initial _unused_)
 {
 	struct stateful_state *s = ctx;
-	workers_wake(s->queue, set->namespace, set->name);
+	workers_wake(s->run.queue, set->namespace, set->name);
 }
 
 static void on_twin_update(void *ctx, struct item *old _unused_, struct item *set)
 {
 	struct stateful_state *s = ctx;
-	workers_wake(s->queue, set->namespace, set->name);
+	workers_wake(s->run.queue, set->namespace, set->name);
 }
 
 static void wake_owner(struct stateful_state *s, const struct json *meta)
@@ -294,7 +284,7 @@ static void wake_owner(struct stateful_state *s, const struct json *meta)
 	}
 	const struct owner owner = {.kind = STR("StatefulSet"), .name = set->name, .uid = set->uid};
 	if (route_is_owner(&ref, &owner)) {
-		workers_wake(s->queue, set->namespace, set->name);
+		workers_wake(s->run.queue, set->namespace, set->name);
 	}
 }
 
@@ -312,11 +302,11 @@ static void wake_matching(struct stateful_state *s, const struct item *pod)
 	for (size_t i = 0; i < n; i++) {
 		struct label_selector selector;
 		struct str problem;
-		arena_clear(&of_set); /* however many sets there are, one selector is held */
+		arena_clear(&of_set); /* only one selector is in memory at a time */
 		if (!label_selector_read(
 			    &selector, json_gets(json_gets(sets[i]->object, "spec"), "selector"), &of_set, &problem) &&
 			selector.n && label_selector_matches(&selector, labels, n_labels)) {
-			workers_wake(s->queue, sets[i]->namespace, sets[i]->name);
+			workers_wake(s->run.queue, sets[i]->namespace, sets[i]->name);
 		}
 	}
 	family_release(sets, n);
@@ -342,7 +332,7 @@ static void on_pod_add(void *ctx, struct item *pod, bool is_initial _unused_)
 	wake(s, route_added(item_meta(pod)), NULL, pod);
 }
 
-/* One name, another pod: the deletion of the first was not seen. */
+/* A pod with another uid has taken the name: the watch missed the deletion of the old pod. */
 static void on_pod_update(void *ctx, struct item *old, struct item *pod)
 {
 	struct stateful_state *s = ctx;
@@ -392,7 +382,8 @@ static void on_revision_update(void *ctx, struct item *old, struct item *revisio
 	put_revision(ctx, revision);
 }
 
-/* Its owner makes a lost one again (H12): upstream would notice at the next event. */
+/* Wakes the owner, which recreates a lost revision; upstream would notice only at the next
+ * event. */
 static void on_revision_delete(void *ctx, struct item *revision, bool is_guess _unused_)
 {
 	struct stateful_state *s = ctx;
@@ -400,31 +391,53 @@ static void on_revision_delete(void *ctx, struct item *revision, bool is_guess _
 	wake_owner(s, item_meta(revision));
 }
 
-static void on_problem(void *ctx, bool is_over _unused_, struct str text)
-{
-	notice(ctx, true, text);
-}
-
 /* ---- the start ---- */
 
-/* The storageVersionHash of statefulsets in that API version. False: it is not served, or cannot be asked. */
-static bool read_hash(struct stateful_state *s, const char *path, struct answer *answer, struct str *ret)
+/* Reads a discovery document of that kind. */
+static bool read_document(struct stateful_state *s, const char *path, const char *kind, struct answer *answer)
+{
+	return !rest_do(s->run.env->client, &(struct rest_call){.method = "GET", .path = path}, answer) &&
+		str_is(member_text(answer->body, "kind"), kind);
+}
+
+/* A 404 at the group's path does not prove that the group is absent; its absence from the list
+ * of groups does. */
+static bool is_group_absent(struct stateful_state *s, struct str group)
+{
+	_cleanup_(answer_done) struct answer answer;
+	const struct json *one;
+	bool is_found = false;
+
+	answer_init(&answer);
+	if (!read_document(s, "/apis", "APIGroupList", &answer)) {
+		return false;
+	}
+	for (uint32_t i = 0; !is_found && (one = list_item(json_gets(answer.body, "groups"), i)); i++) {
+		is_found = str_eq(member_text(one, "name"), group);
+	}
+	return !is_found;
+}
+
+/* Finds the storageVersionHash of statefulsets in v1 or v1beta1 of a group. */
+static enum rest_found find_hash(
+	struct stateful_state *s, struct str group, const char *path, struct answer *answer, struct str *ret)
 {
 	const struct json *r;
 
-	if (rest_do(s->env->client, &(struct rest_call){.method = "GET", .path = path}, answer)) {
-		return false;
+	if (!read_document(s, path, "APIResourceList", answer)) {
+		return is_group_absent(s, group) ? REST_ABSENT : REST_UNKNOWN;
 	}
 	for (uint32_t i = 0; (r = list_item(json_gets(answer->body, "resources"), i)); i++) {
 		if (str_is(member_text(r, "name"), "statefulsets")) {
 			*ret = member_text(r, "storageVersionHash");
-			return true;
+			return REST_FOUND;
 		}
 	}
-	return false;
+	return REST_ABSENT;
 }
 
-/* True: it is known which. Replicas that disagree on the version that they store leave the hash out until they agree. */
+/* Returns true once the API versions are known. Replicas that disagree on the stored version
+ * omit the hash until they agree. */
 static bool read_api_versions(struct stateful_state *s)
 {
 	_cleanup_(answer_done) struct answer beta, apps;
@@ -432,17 +445,18 @@ static bool read_api_versions(struct stateful_state *s)
 
 	answer_init(&beta);
 	answer_init(&apps);
-	if (!read_hash(s, "/apis/annals.dev/v1beta1", &beta, &of_beta)) {
+	if (find_hash(s, STR("annals.dev"), "/apis/annals.dev/v1beta1", &beta, &of_beta) != REST_FOUND) {
 		return false;
 	}
-	if (!read_hash(s, "/apis/apps/v1", &apps, &of_apps)) {
-		return answer_is(&apps, 404, NULL) || apps.code == 200;
+	enum rest_found found = find_hash(s, STR("apps"), "/apis/apps/v1", &apps, &of_apps);
+	if (found != REST_FOUND) {
+		return found == REST_ABSENT;
 	}
 	s->has_apps = of_beta.n && str_eq(of_beta, of_apps);
 	return of_beta.n && of_apps.n;
 }
 
-/* What no pass looks at, and what is most of each object. */
+/* The parts that no pass reads, which are most of each object. */
 static const char *const left_out_of_pods[] = {"metadata.managedFields", "metadata.annotations", "spec.containers", "spec.initContainers",
 	"spec.tolerations", "status.containerStatuses", "status.initContainerStatuses", NULL};
 static const char *const left_out_of_twins[] = {
@@ -451,16 +465,14 @@ static const char *const left_out_of_twins[] = {
 static struct informer *watch(struct stateful_state *s, const struct resource *resource, const char *const *left_out,
 	struct informer_handlers handlers)
 {
-	handlers.on_problem = on_problem;
-	return informer_new(&(struct informer_options){
-		.client = s->env->client,
-		.outage = s->env->outage,
-		.resource = *resource,
-		.metadata_only = resource == &stateful_claims,
-		.left_out = left_out,
-		.handlers = handlers,
-		.ctx = s,
-	});
+	return controller_watch(&s->run,
+		(struct informer_options){
+			.resource = *resource,
+			.metadata_only = resource == &stateful_claims,
+			.left_out = left_out,
+			.handlers = handlers,
+			.ctx = s,
+		});
 }
 
 static void watch_all(struct stateful_state *s)
@@ -487,31 +499,39 @@ static void watch_all(struct stateful_state *s)
 	atomic_store(&s->is_started, true);
 }
 
-static void *run_starter(void *ctx)
+/* Runs for the empty key. */
+static void ask_and_begin(struct stateful_state *s)
+{
+	if (read_api_versions(s)) {
+		watch_all(s);
+		return;
+	}
+	workqueue_add_after(s->run.queue, (struct str){"", 0}, s->ask_again_ms);
+	s->ask_again_ms = MIN(2 * s->ask_again_ms, (int64_t)ASK_LAST_MS);
+}
+
+static void work(void *ctx, struct str key)
 {
 	struct stateful_state *s = ctx;
-	int64_t pause_ms = ASK_FIRST_MS;
+	struct str ns, name;
 
-	while (!read_api_versions(s)) {
-		if (!client_sleep(s->env->client, pause_ms)) {
-			return NULL;
-		}
-		pause_ms = MIN(2 * pause_ms, ASK_LAST_MS);
+	if (!key.n) {
+		ask_and_begin(s);
+	} else if (!has_synced(s)) {
+		workqueue_poll(s->run.queue, key, POLL_LAST_MS);
+	} else if (str_cut(key, '/', &ns, &name)) {
+		look_at(s, key, ns, name);
 	}
-	watch_all(s);
-	return NULL;
 }
 
 /* ---- its life ---- */
 
-static void *start(const struct controller_env *env)
+static void begin(void *state)
 {
-	struct stateful_state *s = mem_new(struct stateful_state);
+	struct stateful_state *s = state;
 
-	s->env = env;
-	s->carrier = carrier_by_name(env->settings->statefulset_history);
-	s->queue = workqueue_new("statefulset", RETRY_FIRST_MS, RETRY_LAST_MS);
-	s->recorder = recorder_new(env->client, stateful_set_controller.name);
+	s->carrier = carrier_by_name(s->run.env->settings->statefulset_history);
+	s->events = event_writer_new(&s->run);
 	family_init(&s->sets, true);
 	family_init(&s->pods, false);
 	family_init(&s->revisions, false);
@@ -519,28 +539,15 @@ static void *start(const struct controller_env *env)
 	own_writes_init(&s->own, version_seen, s);
 	pthread_mutex_init(&s->lock, NULL);
 	map_init(&s->replaced, SETS_MAX);
-	s->has_starter = pthread_create(&s->starter, NULL, run_starter, s) == 0;
-	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
-	if (workers_start(&s->workers, WORKERS) || !s->has_starter) {
-		notice(s, true, STR("cannot start a thread: nothing will be done"));
-	}
-	return s;
+	s->ask_again_ms = ASK_FIRST_MS;
+	workqueue_add(s->run.queue, (struct str){"", 0}); /* runs ask_and_begin() */
 }
 
-static void stop(void *state)
+static void end(void *state)
 {
 	struct stateful_state *s = state;
 
-	if (s->has_starter) {
-		pthread_join(s->starter, NULL);
-	}
-	workers_stop(&s->workers);
-	informer_free(s->sets_apps);
-	informer_free(s->sets_beta);
-	informer_free(s->revisions_informer);
-	informer_free(s->claims_informer);
-	informer_free(s->pods_informer);
-	recorder_free(s->recorder);
+	event_writer_free(s->events);
 	map_done(&s->replaced);
 	pthread_mutex_destroy(&s->lock);
 	own_writes_done(&s->own);
@@ -548,14 +555,6 @@ static void stop(void *state)
 	family_done(&s->revisions);
 	family_done(&s->pods);
 	family_done(&s->sets);
-	workqueue_free(s->queue);
-	mem_free(s);
-}
-
-static struct workqueue *queue(void *state, size_t i)
-{
-	struct stateful_state *s = state;
-	return i == 0 ? s->queue : NULL;
 }
 
 static void write_metrics(void *state, struct buf *out)
@@ -567,8 +566,9 @@ static void write_metrics(void *state, struct buf *out)
 const struct controller stateful_set_controller = {
 	.name = "statefulset-controller",
 	.alias = "statefulset",
-	.start = start,
-	.stop = stop,
-	.queue = queue,
+	.queues = {{"statefulset", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.state_size = sizeof(struct stateful_state),
+	.begin = begin,
+	.end = end,
 	.write_metrics = write_metrics,
 };

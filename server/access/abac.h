@@ -7,13 +7,13 @@
 
 struct abac;
 
-/* 0, or -EINVAL with a sentence in err that names the line. Unknown members are refused: they would promise what is not
- * done. */
+/* Parses a policy. Returns 0, or -EINVAL with a sentence in err that names the line. Unknown
+ * members are refused: otherwise a policy would promise what is not enforced. */
 int abac_parse(struct abac **ret, struct str text, struct buf *err);
 struct abac *abac_free(struct abac *abac);
 DEFINE_CLEANUP(struct abac *, abac_free)
 bool abac_allows(const struct abac *abac, const struct authz_attributes *attributes);
-/* Adds what its lines allow the user in that namespace; texts are copied. */
+/* Adds the rules that apply to the user in that namespace; texts are copied. */
 void abac_rules(const struct abac *abac, const struct user *user, struct str ns, struct authz_rules *rules);
 
 #endif

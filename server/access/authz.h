@@ -1,10 +1,10 @@
-/* What a user may do.
+/* Authorization.
  *
- * Aggregated mode: the cluster is asked (SubjectAccessReview), but for system:masters and the paths of health.
- * Standalone mode: system:masters may all; an ABAC policy file
- * (abac.authorization.kubernetes.io/v1beta1, one JSON object a line, reloaded when it changes) may allow more; what kube's
- * bootstrap roles give to everybody is given here (health and version to anyone, discovery and OpenAPI and self reviews to
- * system:authenticated). Nothing else. */
+ * Aggregated mode: the cluster is asked (SubjectAccessReview), except for system:masters and the
+ * paths of health. Standalone mode: system:masters may do everything. An ABAC policy file may
+ * allow more (abac.authorization.kubernetes.io/v1beta1, one JSON object a line, reloaded when it
+ * changes). The rights of kube's bootstrap roles are built in: health and version for anyone;
+ * discovery, OpenAPI and self reviews for system:authenticated. Everything else is refused. */
 #ifndef SERVER_ACCESS_AUTHZ_H
 #define SERVER_ACCESS_AUTHZ_H
 
@@ -23,22 +23,23 @@ struct authz_options {
 int authz_new(struct authz **ret, const struct authz_options *options, struct buf *err);
 struct authz *authz_free(struct authz *a);
 struct authz_verdict {
-	struct str reason;  /* of the cluster, allowed or not; for audit */
+	struct str reason;  /* the cluster's reason, allowed or not; for audit */
 	struct str failure; /* why there is no decision; empty: there is one */
-	bool is_turned_away; /* there is none, because too much is asked: 429 in st */
+	bool is_turned_away; /* there is no decision, because too much is asked: 429 in st */
 };
 /* 0: allowed; 1: 403 (or 429) in st with kube's text (`controllerrevisions.apps is forbidden: User "x" cannot list resource ...`); ASK_FIRST. verdict
  * may be NULL. */
 int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct questions *questions,
 	struct authz_verdict *verdict, struct arena *a, struct status *st);
 
-/* What the user cannot do, as a 403 says it: `User "x" cannot list resource ...`. */
+/* Returns the sentence of a 403: `User "x" cannot list resource ...`. */
 struct str authz_sentence(const struct authz_attributes *attributes, struct arena *a);
 
-/* Standalone mode: the same, said as yes or no. */
+/* Standalone mode: returns the same decision as true or false. */
 bool authz_allows(struct authz *authz, const struct authz_attributes *attributes);
 
-/* What a user may do in a namespace, as arrays of authorization.k8s.io/v1 ResourceRules and NonResourceRules. */
+/* The rights of a user in a namespace, as arrays of authorization.k8s.io/v1 ResourceRules and
+ * NonResourceRules. */
 struct authz_rules {
 	struct arena *arena;
 	struct json *resources, *paths;

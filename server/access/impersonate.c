@@ -1,10 +1,10 @@
-/* Each part of the identity that is asked for is a permission of its own, asked in upstream's
- * order; the first refusal ends it. Behind a cluster each may be a question that has to wait. Then
- * all of this runs again from its start, so the user is exchanged only when every permission is
- * there. */
+/* Impersonation. Each part of the requested identity needs a permission of its own, asked in
+ * upstream's order; the first refusal ends it. Behind a cluster each permission may be a
+ * question that has to wait. Then this file's work runs again from its start, so the user
+ * changes only when every permission is there. */
 #include "server/access/impersonate.h"
 
-#include "server/access/extra_key.h"
+#include "server/access/authn.h"
 
 #define PREFIX STR("Impersonate-")
 #define EXTRA_PREFIX STR("Impersonate-Extra-")
@@ -13,7 +13,7 @@
 /* All service accounts, those of one namespace, and everybody. */
 enum { GROUPS_IMPLIED_MAX = 3 };
 
-/* Whom the headers ask for. */
+/* The identity that the headers ask for. */
 struct wanted {
 	struct str name, uid;
 	struct str *groups;
@@ -22,7 +22,7 @@ struct wanted {
 	size_t n_extra;
 };
 
-/* Nearly every request asks for nobody: found out without allocating. */
+/* Checks for headers without allocating: nearly every request has none. */
 static bool has_headers(const struct http_exchange *x)
 {
 	const struct http_header *headers;
@@ -72,7 +72,7 @@ static bool split_service_account(struct str name, struct str *ret_ns, struct st
 	return str_cut(rest, ':', ret_ns, ret_name) && ret_ns->n > 0 && ret_name->n > 0;
 }
 
-/* One permission after the other. */
+/* The parameters of a permission check. */
 struct asking {
 	struct authz *authz;
 	struct questions *questions;
@@ -146,12 +146,13 @@ static void wanted_ensure_group(struct wanted *w, struct str group)
 	}
 }
 
-/* Groups that the name brings with it: of a service account when none are asked for, and of everybody. */
+/* Adds implied groups: those of a service account when none were requested, and that of
+ * everybody. */
 static void wanted_complete(struct wanted *w, struct arena *a)
 {
 	struct str ns, account;
-	/* Who asks for groups gets those: upstream adds a service account's only where none are
-	 * asked for. */
+	/* Requested groups replace those of a service account: upstream adds these only where
+	 * none are requested. */
 	if (w->n_groups == 0 && split_service_account(w->name, &ns, &account)) {
 		w->groups[w->n_groups++] = STR("system:serviceaccounts");
 		w->groups[w->n_groups++] = arena_printf(a, "system:serviceaccounts:" STR_FMT, STR_ARG(ns));
@@ -165,8 +166,8 @@ static void wanted_complete(struct wanted *w, struct arena *a)
 	}
 }
 
-/* Upstream then tries constrained impersonation, which needs "impersonate-on:MODE:VERB" on what the request is about, and says that this
- * is missing. No policy here names such verbs: whoever has them all could impersonate anyway. */
+/* Refuses. Upstream then tries constrained impersonation, which needs "impersonate-on:MODE:VERB"
+ * on the requested resource, and says that this is missing. No policy here names such verbs. */
 static int refuse_constrained(const struct asking *q, const struct wanted *w, const struct authz_attributes *what)
 {
 	struct str ns, account;

@@ -4,8 +4,9 @@
 
 #include "server/access/authz.h"
 
-/* Replaces *user by the one asked for when the caller may be that one. what: the request itself, for the sentence of a refusal.
- * 0; 1 with 400 or 403 in st; or ASK_FIRST. Without such headers: 0. */
+/* Replaces *user by the requested one if the caller may impersonate it. what: the request
+ * itself, for the sentence of a refusal. Returns 0; 1 with 400 or 403 in st; or ASK_FIRST.
+ * Without such headers: 0. */
 int impersonate(struct authz *authz, struct questions *questions, const struct http_exchange *x,
 	const struct authz_attributes *what, struct user **user, struct arena *a, struct status *st);
 

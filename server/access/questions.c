@@ -1,6 +1,7 @@
-/* A step that has to wait runs again from its start and asks the same again: so an answer is found
- * by what was asked. Rights are compared member by member. What webhooks are asked is compared as
- * JSON text, because the object is decoded anew for each attempt and has another address then. */
+/* Questions to the cluster, and their answers. A step that has to wait runs again from its start
+ * and asks the same, so an answer is found by its question. Rights are compared member by
+ * member. Questions for webhooks are compared as JSON text, because each attempt decodes the
+ * object anew, at another address. */
 #include "server/access/questions.h"
 
 #include "base/clock.h"
@@ -19,7 +20,7 @@ static void note(
 	q->done = a->done;
 	q->ctx = a->ctx;
 	q->deadline_ms = MIN(a->deadline_ms, clock_mono_ms() + at_most_ms);
-	/* One at a time: the caller unwinds now, and what comes behind may depend on this
+	/* One question at a time: the caller unwinds now, and later questions may depend on this
 	 * answer. */
 	a->noted = q;
 	a->start = start;
@@ -85,7 +86,7 @@ static bool is_same_access(const struct authz_attributes *x, const struct authz_
 		str_eq(x->field_selector, y->field_selector) && str_eq(x->label_selector, y->label_selector);
 }
 
-/* The texts may be of an object that is decoded anew for each attempt. */
+/* Copies the texts: they may belong to an object that each attempt decodes anew. */
 static struct authz_attributes keep_access(const struct authz_attributes *what, struct arena *a)
 {
 	struct authz_attributes kept = *what;
@@ -152,7 +153,7 @@ static void write_text(struct buf *out, const struct object *o)
 {
 	buf_init(out, OBJECT_TEXT_MAX);
 	if (o) {
-		object_encode_stored(out, o, &o->kind->doors[0]);
+		object_encode_stored(out, o, &o->kind->versions[0]);
 	}
 }
 
@@ -189,8 +190,8 @@ const struct webhook_question *questions_webhooks(struct questions *a, const str
 	if (before && str_eq(before->object, buf_str(&object)) && str_eq(before->old, buf_str(&old))) {
 		return is_answered(a, &before->q.base) ? &before->q : NULL;
 	}
-	/* The object is another than before. What was answered about that one goes, so rounds do
-	 * not add up. */
+	/* The object has changed. The answers about the old one are freed, so that rounds do not
+	 * add up. */
 	arena_clear(arena);
 	fresh = arena_new(arena, struct questions_webhooks);
 	*fresh = (struct questions_webhooks){

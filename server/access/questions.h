@@ -1,9 +1,10 @@
-/* What a request has asked of the cluster (api/model/delegates.h), and what came back.
+/* The questions of a request to the cluster (api/model/delegates.h), and the answers.
  *
- * Whoever needs an answer calls asked_*() as if it were there. When it is not, NULL comes back and the question is noted: the code unwinds with
- * ASK_FIRST to whoever runs the request, who calls questions_start(), waits if it must, and runs the same code again from the start of its
- * step; now the answer is at hand. So nothing below needs to know about waiting, and steps that ask have no side effects until they have
- * all answers. */
+ * Code that needs an answer calls asked_*() as if it were there. If it is not, NULL is returned
+ * and the question is noted. The code unwinds with ASK_FIRST to the runner of the request, which
+ * calls questions_start() and waits if it must. Then it runs the same step again from its start,
+ * and the answer is there. So lower layers need not know about waiting, and steps that ask have
+ * no side effects until they have all answers. */
 #ifndef SERVER_ACCESS_QUESTIONS_H
 #define SERVER_ACCESS_QUESTIONS_H
 
@@ -52,25 +53,29 @@ struct questions {
 const struct token_question *questions_token(struct questions *a, struct str token, struct str source);
 const struct access_question *questions_access(struct questions *a, const struct authz_attributes *what);
 const struct namespace_question *questions_namespace(struct questions *a, struct str name);
-/* Does that phase of the write ask anybody? A write comes by here again with each answer that it waited for, and configurations may come and go
- * meanwhile. As in kube-apiserver, what held when the phase began holds to its end: whoever was asked is obeyed, also once the configuration is
- * gone or narrower, and a phase that asked nobody does not begin to. Another present object begins anew. */
+/* Returns true when that phase of the write asks webhooks. A write calls this again with each
+ * answer, and configurations may change meanwhile. As in kube-apiserver, the beginning of a
+ * phase decides for all of it: a webhook that was asked is obeyed, even if its configuration is
+ * gone or narrower. A phase that asked none does not begin to. With another present object, the
+ * phase begins again. */
 bool questions_has_webhooks(struct questions *a, const struct webhook_question *what);
-/* Asked again whenever what they are to look at has changed. */
+/* Asks again whenever the object to check has changed. */
 const struct webhook_question *questions_webhooks(struct questions *a, const struct webhook_question *what);
-/* What mutating webhooks have made of an object shares memory with the object that they were shown. To be called before that goes; the answer stays. */
+/* Copies the object that mutating webhooks have made, which shares memory with the one they were
+ * shown. Call it before that is freed; the answer stays. */
 void questions_keep_change(struct questions *a);
-/* Another object is to be written: answers about the one before are of no use. Those of webhooks go into these two arenas, by phase: where one is
- * asked anew, what it was asked before goes. */
+/* Drops answers about the last object, because another one is to be written. Those of webhooks
+ * go into these two arenas, by phase; asking a phase anew frees its last question. */
 void questions_begin_write(struct questions *a, struct arena *by_phase);
-/* Forgets what webhooks have answered, and lets go of the memory. */
+/* Drops the answers of webhooks, and frees their memory. */
 void questions_forget_webhooks(struct questions *a);
 
 bool questions_is_noted(const struct questions *a);     /* something must be asked first */
 bool questions_notes_access(const struct questions *a); /* and that is who may do what */
 
-/* Asks what was noted. True: the answer is there already. False: done() will be called, or has been; until then the request's memory
- * belongs to whoever answers, and the caller may do nothing but suspend. */
+/* Asks the noted question. Returns true when the answer is there already. Otherwise done() will
+ * be called, or has been. Until then the request's memory belongs to the answering thread, and
+ * the caller may only suspend. */
 bool questions_start(struct questions *a);
 /* done() was called, and the request goes on. */
 void questions_settle(struct questions *a);

@@ -1,4 +1,4 @@
-/* What a request sent and was answered, as the audit log shows it. Pure. */
+/* The bodies of a request and its answer, as the audit log shows them. Pure. */
 #ifndef SERVER_AUDIT_AUDIT_BODY_H
 #define SERVER_AUDIT_AUDIT_BODY_H
 

@@ -1,11 +1,12 @@
-/* An event is written as text straight away, with no tree of it: its members come in the order of
- * the Go struct, and it is made for every audited request. The second half is what Go's libraries
- * make of addresses and targets, so that logs of annals and of kube-apiserver can be compared line
- * by line. */
+/* One audit event as a line of JSON, and the bodies in it. An event is written as text without a
+ * tree: its members come in the order of the Go struct, and each audited request makes one.
+ * Addresses and targets are spelled as Go's libraries spell them, so that logs of annals and of
+ * kube-apiserver can be compared line by line. */
 #include "server/audit/audit_event.h"
-
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/yaml.h"
+#include "server/audit/audit_body.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -56,7 +57,8 @@ static void add_texts(struct buf *out, const char *name, const struct str *v, si
 	}
 }
 
-/* What was written from `start` on begins with a comma that an object has no use for. */
+/* Closes an object whose members begin at `start`, each with a comma before it: the first comma
+ * becomes the brace. */
 static void close_object(struct buf *out, size_t start)
 {
 	if (out->n > start && !out->is_over) {
@@ -232,7 +234,7 @@ static struct str without_zeroes(struct str text, char *out)
 	return (struct str){out, n};
 }
 
-/* Empty when it is none. As Go writes it: IPv4 within IPv6 as IPv4. */
+/* Returns an address as Go writes it (IPv4 within IPv6 as IPv4); empty when it is none. */
 static struct str parse_ip(struct str text, struct arena *a)
 {
 	char plain[ADDRESS_MAX], shown[INET6_ADDRSTRLEN];
@@ -310,7 +312,7 @@ size_t audit_source_ips(const struct str **ret, struct str forwarded_for, struct
 		sources_add(&s, ip);
 	}
 	ip = parse_ip(host_of(peer), a);
-	/* The peer is always told, beyond the ceiling too: it is the one address that nobody
+	/* The peer is always named, even beyond the limit: it is the one address that no client
 	 * chose. */
 	if (ip.n > 0 && (s.n == 0 || !str_eq(s.v[s.n - 1], ip))) {
 		s.v[s.n++] = ip;
@@ -319,7 +321,7 @@ size_t audit_source_ips(const struct str **ret, struct str forwarded_for, struct
 	return s.n;
 }
 
-/* What net/url leaves alone in a path that came escaped. */
+/* Returns true for characters that net/url leaves alone in a path that came escaped. */
 static bool may_stand(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -352,4 +354,90 @@ struct str audit_uri(struct str target, struct arena *a)
 	}
 	memcpy(out + n, target.p + path.n, target.n - path.n);
 	return (struct str){out, n + target.n - path.n};
+}
+
+/* ---- bodies ---- */
+
+/* Trees of requests and answers are shared with their other users. So a tree that is shown without
+ * some members is copied, but only along the path to the change (base/json.h). */
+
+static struct json *strip_object(struct arena *a, struct json *object)
+{
+	struct json *meta = json_gets(object, "metadata");
+
+	if (!json_is(meta, JSON_OBJECT) || !json_gets(meta, "managedFields")) {
+		return object;
+	}
+	object = json_copy(a, object);
+	meta = json_copy(a, meta);
+	json_remove(meta, STR("managedFields"));
+	json_set(a, object, STR("metadata"), meta);
+	return object;
+}
+
+static struct json *strip_row(struct arena *a, struct json *row)
+{
+	struct json *object = json_gets(row, "object"), *plain = strip_object(a, object);
+
+	if (plain != object) {
+		row = json_copy(a, row);
+		json_set(a, row, STR("object"), plain);
+	}
+	return row;
+}
+
+/* Strips each element of the list `name` in j. */
+static struct json *strip_list(
+	struct arena *a, struct json *j, const char *name, struct json *(*strip)(struct arena *a, struct json *element))
+{
+	struct json *list = json_gets(j, name);
+
+	if (!json_is(list, JSON_ARRAY)) {
+		return j;
+	}
+	list = json_copy(a, list);
+	for (uint32_t i = 0; i < list->n; i++) {
+		list->items[i] = strip(a, list->items[i]);
+	}
+	j = json_copy(a, j);
+	json_set(a, j, str_of(name), list);
+	return j;
+}
+
+struct json *audit_without_managed_fields(struct arena *a, struct json *j)
+{
+	j = strip_object(a, j);
+	j = strip_list(a, j, "items", strip_object);
+	return strip_list(a, j, "rows", strip_row);
+}
+
+void audit_patch_body(struct buf *out, struct str body, bool is_yaml, struct arena *a)
+{
+	struct json *j;
+	struct str error;
+	size_t at;
+
+	if (json_parse(&j, a, body, JSON_LIMITS_DEFAULT, &at) == 0) {
+		json_compact(out, body);
+	} else if (!is_yaml || yaml_to_json(out, body, YAML_LIMITS_DEFAULT, a, &error, NULL)) {
+		buf_clear(out);
+		json_encode_string(out, body);
+	}
+}
+
+struct json *audit_delete_options(struct arena *a, const struct json *body)
+{
+	static const char *const members[] = {"gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy",
+		"dryRun", "ignoreStoreReadErrorWithClusterBreakingPotential"};
+	struct json *j = json_object(a);
+
+	json_add(a, j, STR("kind"), json_string(a, STR("DeleteOptions")));
+	json_add(a, j, STR("apiVersion"), json_string(a, STR("meta.k8s.io/__internal")));
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		struct json *value = json_gets(body, members[i]);
+		if (value && !json_is(value, JSON_NULL)) {
+			json_add(a, j, str_of(members[i]), value);
+		}
+	}
+	return j;
 }

@@ -10,7 +10,7 @@ struct audit_object {
 	struct str resource, ns, name, uid, group, version, resource_version, subresource;
 };
 
-/* Those of webhooks leave room for our own. */
+/* The rest is reserved for annals' own annotations. */
 enum { AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX = 32, AUDIT_ANNOTATIONS_MAX = AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX + 8 };
 #define AUDIT_TRUNCATED "audit.k8s.io/truncated" /* the annotation of an event whose objects were too long */
 
@@ -37,10 +37,12 @@ struct audit_event {
 
 /* A line with its end. False when out's ceiling was reached. */
 bool audit_event_encode(struct buf *out, const struct audit_event *e);
-/* Keeps them sorted; one that is there already stays. There is room for all that are known. */
+/* Adds an annotation in sorted order; an existing one stays. There is room for all known
+ * annotations. */
 void audit_event_annotate(struct audit_event *e, const char *key, struct str value);
 
-/* What kube calls sourceIPs: X-Forwarded-For, X-Real-Ip, the peer; unreadable ones are left out. peer: "127.0.0.1:4000". */
+/* Returns kube's sourceIPs: X-Forwarded-For, X-Real-Ip, the peer; unreadable ones are left out.
+ * peer: "127.0.0.1:4000". */
 size_t audit_source_ips(const struct str **ret, struct str forwarded_for, struct str real_ip, struct str peer, struct arena *a);
 /* The request's target as Go's net/url writes it again: the path's odd bytes escaped. */
 struct str audit_uri(struct str target, struct arena *a);

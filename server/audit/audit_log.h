@@ -1,8 +1,10 @@
-/* The audit log's writer: lines are handed over without waiting, and written by a thread of its own, many at once, within 20 ms.
+/* The audit log's writer: a thread of its own writes lines, many at once, within 20 ms. Requests do
+ * not wait for it.
  *
- * Nothing is lost silently. While more than 16 MiB wait to be written, audit_log_has_room() is false and requests are refused before they do
- * anything; what those under way still have to say has another 48 MiB. Beyond that, and where the file cannot be written, lines are lost,
- * counted, and reported. */
+ * Nothing is lost silently. While more than 16 MiB wait to be written, audit_log_has_room() is
+ * false and requests are refused before they do anything. Requests under way have another 48 MiB
+ * for their events. Beyond that, and when the file cannot be written, lines are lost, counted,
+ * and reported. */
 #ifndef SERVER_AUDIT_AUDIT_LOG_H
 #define SERVER_AUDIT_AUDIT_LOG_H
 
@@ -21,7 +23,8 @@ struct audit_log_options {
 
 int audit_log_new(struct audit_log **ret, const struct audit_log_options *options, struct buf *err);
 bool audit_log_has_room(const struct audit_log *l);
-/* One line with its end. False when there is no room even for this: nothing was taken or counted. */
+/* Appends one line, including its newline. Returns false when there is no room even for this;
+ * then nothing is counted. */
 bool audit_log_append(struct audit_log *l, struct str line);
 void audit_log_count_lost(struct audit_log *l); /* the caller has given one up */
 uint64_t audit_log_lost(const struct audit_log *l);

@@ -1,5 +1,5 @@
 /* A policy is read by tables of its members into structs, then validated in upstream's words. Types
- * are checked first, and everything that is wrong is told at once. Unlike upstream, unknown members
+ * are checked first, and everything that is wrong is reported at once. Unlike upstream, unknown members
  * are refused and not warned about: a policy is read once, at the start, when somebody is there to
  * see it. */
 #include "server/audit/audit_policy.h"

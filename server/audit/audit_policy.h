@@ -1,5 +1,6 @@
-/* Which requests are audited and how much of each is written: a Policy of audit.k8s.io/v1, YAML or JSON. The first rule that matches
- * decides; a request that no rule matches is not audited. Pure: read once, never changed. */
+/* The audit policy: which requests are audited, and how much of each is written. It is a Policy
+ * of audit.k8s.io/v1, YAML or JSON. The first rule that matches decides; a request that no rule
+ * matches is not audited. Pure: read once, never changed. */
 #ifndef SERVER_AUDIT_AUDIT_POLICY_H
 #define SERVER_AUDIT_AUDIT_POLICY_H
 

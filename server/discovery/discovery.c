@@ -1,6 +1,6 @@
-/* Documents are made once and served as bytes; a change of a storage version makes all of them
- * anew. They are written as text, not as trees, so members come in upstream's order at no cost.
- * Groups and versions come in the order in which kubectl resolves bare names. */
+/* Discovery documents. They are made once and served as bytes; a change of a storage version
+ * rebuilds all of them. They are written as text, not as trees, so members come in upstream's
+ * order at no cost. Groups and versions come in the order in which kubectl resolves bare names. */
 #include "server/discovery/discovery.h"
 
 #include "base/buf.h"
@@ -25,15 +25,15 @@ struct document {
 
 struct discovery {
 	_Atomic uint32_t refs;
-	const struct door *common[KIND_COUNT_MAX];
+	const struct version *common[KIND_COUNT_MAX];
 	struct document *documents;
 	size_t n_documents;
 };
 
-/* A kind and the door through which it is seen. */
+/* A kind and the version through which it is seen. */
 struct entry {
 	const struct kind *kind;
-	const struct door *door;
+	const struct version *version;
 };
 
 /* All that is visible, in the order in which it is shown: group, version, resource. */
@@ -79,14 +79,14 @@ static long version_rank(const char *version)
 static int entry_cmp(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
-	int r = group_rank(x->door->group) - group_rank(y->door->group);
+	int r = group_rank(x->version->group) - group_rank(y->version->group);
 
 	if (!r) {
-		r = strcmp(x->door->group, y->door->group);
+		r = strcmp(x->version->group, y->version->group);
 	}
 	if (!r) {
-		long difference = version_rank(y->door->version) - version_rank(x->door->version);
-		r = difference ? (difference > 0) - (difference < 0) : strcmp(x->door->version, y->door->version);
+		long difference = version_rank(y->version->name) - version_rank(x->version->name);
+		r = difference ? (difference > 0) - (difference < 0) : strcmp(x->version->name, y->version->name);
 	}
 	return r ? r : strcmp(x->kind->resource, y->kind->resource);
 }
@@ -96,14 +96,14 @@ static void catalog_init(struct catalog *c, const struct discovery_options *opti
 	size_t max = 0;
 
 	for (size_t i = 0; i < kind_count(); i++) {
-		max += kind_at(i)->n_doors;
+		max += kind_at(i)->n_versions;
 	}
 	*c = (struct catalog){.v = mem_array(max, sizeof(*c->v)), .options = options};
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		for (size_t j = 0; j < k->n_doors; j++) {
-			if (door_is_visible(&k->doors[j], options->is_standalone)) {
-				c->v[c->n++] = (struct entry){k, &k->doors[j]};
+		for (size_t j = 0; j < k->n_versions; j++) {
+			if (version_is_visible(&k->versions[j], options->is_standalone)) {
+				c->v[c->n++] = (struct entry){k, &k->versions[j]};
 			}
 		}
 	}
@@ -114,12 +114,12 @@ static void catalog_init(struct catalog *c, const struct discovery_options *opti
 
 static bool is_same_group(const struct entry *a, const struct entry *b)
 {
-	return strcmp(a->door->group, b->door->group) == 0;
+	return strcmp(a->version->group, b->version->group) == 0;
 }
 
 static bool is_same_version(const struct entry *a, const struct entry *b)
 {
-	return is_same_group(a, b) && strcmp(a->door->version, b->door->version) == 0;
+	return is_same_group(a, b) && strcmp(a->version->name, b->version->name) == 0;
 }
 
 /* Where the run of entries that are the same as the first ends. */
@@ -199,7 +199,7 @@ static const struct subresource **sorted_subresources(const struct entry *e, siz
 	size_t n = 0;
 
 	for (size_t i = 0; i < k->n_subresources; i++) {
-		if (subresource_is_visible(&k->subresources[i], k, e->door)) {
+		if (subresource_is_visible(&k->subresources[i], k, e->version)) {
 			sorted[n++] = &k->subresources[i];
 		}
 	}
@@ -210,55 +210,56 @@ static const struct subresource **sorted_subresources(const struct entry *e, siz
 	return sorted;
 }
 
-static void add_group_version(struct buf *out, const struct door *d)
+static void add_group_version(struct buf *out, const struct version *v)
 {
 	add_name(out, "groupVersion");
 	buf_addc(out, '"');
-	door_write_api_version(d, out);
+	version_write_api_version(v, out);
 	buf_addc(out, '"');
 }
 
 /* ---- legacy documents ---- */
 
-static void add_version(struct buf *out, const struct door *d)
+static void add_version(struct buf *out, const struct version *v)
 {
 	buf_addc(out, '{');
-	add_group_version(out, d);
+	add_group_version(out, v);
 	buf_addc(out, ',');
-	add_string(out, "version", d->version);
+	add_string(out, "version", v->name);
 	buf_addc(out, '}');
 }
 
 /* name, versions and preferredVersion of the group of entries [first, end). */
 static void add_group(struct buf *out, const struct catalog *c, size_t first, size_t end)
 {
-	add_string(out, "name", c->v[first].door->group);
+	add_string(out, "name", c->v[first].version->group);
 	BUF_LITERAL(out, ",\"versions\":[");
 	for (size_t i = first; i < end; i = run_end(c, i, is_same_version)) {
 		buf_adds(out, i > first ? "," : "");
-		add_version(out, c->v[i].door);
+		add_version(out, c->v[i].version);
 	}
 	BUF_LITERAL(out, "],\"preferredVersion\":");
-	add_version(out, c->v[first].door);
+	add_version(out, c->v[first].version);
 }
 
-/* That of a view which is of another group than the object: only then documents name group and version. */
-static const struct door *foreign_door(const struct subresource *s)
+/* Returns the version of a view whose group differs from the object's: only then documents name
+ * group and version. */
+static const struct version *foreign_version(const struct subresource *s)
 {
-	const struct door *d = s && s->view ? subresource_door(s, NULL) : NULL;
+	const struct version *v = s && s->view ? subresource_version(s, NULL) : NULL;
 
-	return d && *d->group ? d : NULL;
+	return v && *v->group ? v : NULL;
 }
 
 static void add_subresource(struct buf *out, const struct kind *k, const struct subresource *s)
 {
 	buf_printf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->resource, s->name,
 		k->is_namespaced ? "true" : "false");
-	const struct door *d = foreign_door(s);
-	if (d) {
-		add_string(out, "group", d->group);
+	const struct version *v = foreign_version(s);
+	if (v) {
+		add_string(out, "group", v->group);
 		buf_addc(out, ',');
-		add_string(out, "version", d->version);
+		add_string(out, "version", v->name);
 		buf_addc(out, ',');
 	}
 	add_string(out, "kind", subresource_kind(s, k)->kind);
@@ -266,27 +267,29 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
 	buf_addc(out, '}');
 }
 
-/* Whoever migrates writes back what has a hash: a kind that cannot be written would let that fail each time. */
+/* Returns true when a kind shows a hash. A migrator writes back every kind with a hash, which
+ * would fail each time for a kind that cannot be written. */
 static bool has_hash(const struct catalog *c, const struct kind *k)
 {
 	return c->options->storage_version_hash && c->options->common[k->index] && kind_is_stored(k) &&
 		(k->verbs & VERB_UPDATE);
 }
 
-static bool is_annals(const struct door *d)
+static bool is_annals(const struct version *v)
 {
-	return strcmp(d->group, "annals.dev") == 0;
+	return strcmp(v->group, "annals.dev") == 0;
 }
 
-/* A short name leads to one resource: where a kind is upstream's as well, to upstream's (kubectl warns of two, and `get all` shows both). */
+/* Adds short names. A short name leads to one resource: where upstream has the kind too, to
+ * upstream's (kubectl warns of two, and `get all` shows both). */
 static void add_nicknames(struct buf *out, const struct entry *e)
 {
 	bool has_upstream = false;
 
-	for (size_t i = 0; i < e->kind->n_doors; i++) {
-		has_upstream = has_upstream || !is_annals(&e->kind->doors[i]);
+	for (size_t i = 0; i < e->kind->n_versions; i++) {
+		has_upstream = has_upstream || !is_annals(&e->kind->versions[i]);
 	}
-	if (!has_upstream || !is_annals(e->door)) {
+	if (!has_upstream || !is_annals(e->version)) {
 		add_strings(out, "shortNames", e->kind->short_names);
 		add_strings(out, "categories", e->kind->categories);
 	}
@@ -313,13 +316,14 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	buf_addc(out, '}');
 }
 
-/* The core group's list has no apiVersion, and APIVersions neither: upstream keeps what release 1.1 did. */
+/* Neither the core group's list nor APIVersions has an apiVersion: upstream keeps the form of
+ * release 1.1. */
 static void write_resource_list(struct buf *out, const struct catalog *c, size_t first, size_t end)
 {
-	bool is_core = c->v[first].door->group[0] == '\0';
+	bool is_core = c->v[first].version->group[0] == '\0';
 
 	buf_adds(out, is_core ? "{\"kind\":\"APIResourceList\"," : "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",");
-	add_group_version(out, c->v[first].door);
+	add_group_version(out, c->v[first].version);
 	BUF_LITERAL(out, ",\"resources\":[");
 	for (size_t i = first; i < end; i++) {
 		const struct kind *k = c->v[i].kind;
@@ -358,7 +362,7 @@ static void write_core_versions(struct buf *out, const struct catalog *c, size_t
 	BUF_LITERAL(out, "{\"kind\":\"APIVersions\",\"versions\":[");
 	for (size_t i = 0; i < end; i = run_end(c, i, is_same_version)) {
 		buf_adds(out, i > 0 ? "," : "");
-		json_encode_string(out, str_of(c->v[i].door->version));
+		json_encode_string(out, str_of(c->v[i].version->name));
 	}
 	BUF_LITERAL(out, "],\"serverAddressByClientCIDRs\":[{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
 	json_encode_string(out, c->options->server_address);
@@ -370,12 +374,12 @@ static void write_core_versions(struct buf *out, const struct catalog *c, size_t
 /* Group and version only where they are not those of the list. */
 static void add_response_kind(struct buf *out, const struct kind *k, const struct subresource *s)
 {
-	const struct door *d = foreign_door(s);
+	const struct version *v = foreign_version(s);
 
 	BUF_LITERAL(out, ",\"responseKind\":{");
-	add_string(out, "group", d ? d->group : "");
+	add_string(out, "group", v ? v->group : "");
 	buf_addc(out, ',');
-	add_string(out, "version", d ? d->version : "");
+	add_string(out, "version", v ? v->name : "");
 	buf_addc(out, ',');
 	add_string(out, "kind", subresource_kind(s, k)->kind);
 	buf_addc(out, '}');
@@ -420,7 +424,7 @@ static void add_aggregated_resource(struct buf *out, const struct entry *e)
 static void add_aggregated_version(struct buf *out, const struct catalog *c, size_t first, size_t end)
 {
 	buf_addc(out, '{');
-	add_string(out, "version", c->v[first].door->version);
+	add_string(out, "version", c->v[first].version->name);
 	BUF_LITERAL(out, ",\"resources\":[");
 	for (size_t i = first; i < end; i++) {
 		buf_adds(out, i > first ? "," : "");
@@ -432,8 +436,8 @@ static void add_aggregated_version(struct buf *out, const struct catalog *c, siz
 static void add_aggregated_group(struct buf *out, const struct catalog *c, size_t first, size_t end)
 {
 	BUF_LITERAL(out, "{\"metadata\":{");
-	if (c->v[first].door->group[0]) {
-		add_string(out, "name", c->v[first].door->group);
+	if (c->v[first].version->group[0]) {
+		add_string(out, "name", c->v[first].version->group);
 	}
 	BUF_LITERAL(out, "},\"versions\":[");
 	for (size_t i = first, version_end; i < end; i = version_end) {
@@ -444,7 +448,7 @@ static void add_aggregated_group(struct buf *out, const struct catalog *c, size_
 	BUF_LITERAL(out, "]}");
 }
 
-/* Of the groups whose entries are [first, end). */
+/* Writes the groups whose entries are [first, end). */
 static void write_aggregated(struct buf *out, const struct catalog *c, size_t first, size_t end)
 {
 	BUF_LITERAL(out,
@@ -482,7 +486,7 @@ static bool is_routed(struct str path)
 }
 
 /* Takes path and the contents of body. */
-static void keep(struct discovery *d, char *path, struct buf *body, bool is_aggregated)
+static void discovery_keep(struct discovery *d, char *path, struct buf *body, bool is_aggregated)
 {
 	d->documents = mem_realloc_array(d->documents, d->n_documents + 1, sizeof(*d->documents));
 	struct document *doc = &d->documents[d->n_documents++];
@@ -501,10 +505,11 @@ static void keep(struct discovery *d, char *path, struct buf *body, bool is_aggr
 static void make_version_documents(struct discovery *d, const struct catalog *c, struct buf *body)
 {
 	for (size_t i = 0, end; i < c->n; i = end) {
-		const struct door *door = c->v[i].door;
+		const struct version *version = c->v[i].version;
 		end = run_end(c, i, is_same_version);
 		write_resource_list(body, c, i, end);
-		keep(d, mem_printf("%s%s/%s", door->group[0] ? "/apis/" : "/api", door->group, door->version), body, false);
+		discovery_keep(d, mem_printf("%s%s/%s", version->group[0] ? "/apis/" : "/api", version->group, version->name),
+			body, false);
 	}
 }
 
@@ -513,7 +518,7 @@ static void make_group_documents(struct discovery *d, const struct catalog *c, s
 	for (size_t i = first, end; i < c->n; i = end) {
 		end = run_end(c, i, is_same_group);
 		write_group(body, c, i, end);
-		keep(d, mem_printf("/apis/%s", c->v[i].door->group), body, false);
+		discovery_keep(d, mem_printf("/apis/%s", c->v[i].version->group), body, false);
 	}
 }
 
@@ -521,16 +526,16 @@ static void make_group_documents(struct discovery *d, const struct catalog *c, s
 static void make_root_documents(struct discovery *d, const struct catalog *c, size_t core_end, struct buf *body)
 {
 	write_group_list(body, c, core_end);
-	keep(d, mem_strdup("/apis"), body, false);
+	discovery_keep(d, mem_strdup("/apis"), body, false);
 	write_aggregated(body, c, core_end, c->n);
-	keep(d, mem_strdup("/apis"), body, true);
+	discovery_keep(d, mem_strdup("/apis"), body, true);
 	if (core_end == 0) {
 		return;
 	}
 	write_core_versions(body, c, core_end);
-	keep(d, mem_strdup("/api"), body, false);
+	discovery_keep(d, mem_strdup("/api"), body, false);
 	write_aggregated(body, c, 0, core_end);
-	keep(d, mem_strdup("/api"), body, true);
+	discovery_keep(d, mem_strdup("/api"), body, true);
 }
 
 struct discovery *discovery_new(const struct discovery_options *options)
@@ -540,10 +545,10 @@ struct discovery *discovery_new(const struct discovery_options *options)
 	struct buf body;
 
 	atomic_init(&d->refs, 1);
-	memcpy(d->common, options->common, kind_count() * sizeof(struct door *));
+	memcpy(d->common, options->common, kind_count() * sizeof(struct version *));
 	catalog_init(&c, options);
 	buf_init(&body, DOCUMENT_MAX);
-	size_t core_end = c.n > 0 && c.v[0].door->group[0] == '\0' ? run_end(&c, 0, is_same_group) : 0;
+	size_t core_end = c.n > 0 && c.v[0].version->group[0] == '\0' ? run_end(&c, 0, is_same_group) : 0;
 	make_root_documents(d, &c, core_end, &body);
 	make_group_documents(d, &c, core_end, &body);
 	make_version_documents(d, &c, &body);
@@ -558,9 +563,9 @@ struct discovery *discovery_ref(struct discovery *d)
 	return d;
 }
 
-bool discovery_shows(const struct discovery *d, const struct door *const *common)
+bool discovery_shows(const struct discovery *d, const struct version *const *common)
 {
-	return memcmp(d->common, common, kind_count() * sizeof(struct door *)) == 0;
+	return memcmp(d->common, common, kind_count() * sizeof(struct version *)) == 0;
 }
 
 struct discovery *discovery_unref(struct discovery *d)

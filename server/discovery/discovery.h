@@ -1,9 +1,10 @@
-/* Discovery documents, made from the kinds: no etcd, there from the first millisecond. Counted: when a storage version changes, others take their place.
- * surprises.md 61.
+/* Discovery documents, made from the kinds without etcd, so they are there from the start. They are
+ * counted: when a storage version changes, new ones replace them.
  *
- * * Two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and the aggregated one (/api, /apis),
- * which clients ask for with Accept: media_negotiate() with ALLOW_DISCOVERY says so with AS_DISCOVERY. Only doors that are
- * visible in the mode appear. */
+ * There are two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and
+ * the aggregated one (/api, /apis). Clients request the latter with Accept: media_negotiate()
+ * with ALLOW_DISCOVERY reports it as AS_DISCOVERY. Only versions that are visible in the mode
+ * appear. */
 #ifndef SERVER_DISCOVERY_DISCOVERY_H
 #define SERVER_DISCOVERY_DISCOVERY_H
 
@@ -16,7 +17,7 @@ struct discovery_options {
 	bool is_standalone;
 	bool storage_version_hash; /* feature gate StorageVersionHash */
 	/* By kind->index: the version that is stored, of which the hash is shown; NULL: none is. Read by discovery_new() only. */
-	const struct door *const *common;
+	const struct version *const *common;
 	struct str server_address; /* "127.0.0.1:6443", for APIVersions.serverAddressByClientCIDRs */
 };
 
@@ -24,14 +25,14 @@ struct discovery *discovery_new(const struct discovery_options *options);
 struct discovery *discovery_ref(struct discovery *d);
 struct discovery *discovery_unref(struct discovery *d); /* NULL */
 DEFINE_CLEANUP(struct discovery *, discovery_unref)
-/* Do the documents show these versions? */
-bool discovery_shows(const struct discovery *d, const struct door *const *common);
+/* Returns true when the documents show these versions. */
+bool discovery_shows(const struct discovery *d, const struct version *const *common);
 
 struct discovery_answer {
 	struct bytes *body; /* compact JSON with a final newline; a reference of the callee's, valid as long as the discovery */
 	struct str etag;    /* quoted; of the aggregated form, else empty */
 	bool is_public;     /* Cache-Control: public, Vary: Accept */
-	bool only_get;      /* 405 for other methods; else they are all answered alike (surprises.md 62) */
+	bool only_get;      /* 405 for other methods; otherwise all methods get the same answer */
 };
 /* path: "/api", "/apis", "/api/v1", "/apis/G", "/apis/G/V". False when there is no such document (404 or 406 is the
  * caller's). */

@@ -1,12 +1,12 @@
-/* Documents are made when somebody first asks for them: no start waits for them, and many servers
- * are never asked. They are made under the lock, so two who come at once make them once. Afterwards
- * they never change, and a client that asks by their hash may keep them for good. */
+/* The OpenAPI documents, v2 and v3. They are made at the first request for them: the start does
+ * not wait for them, and many servers never need them. They are made under the lock, so two
+ * clients at once have them made once. Afterwards they never change, and a client that requests
+ * them by hash may keep them for good. */
 #include "server/discovery/openapi.h"
-
 #include "base/clock.h"
+#include "base/deflate.h"
 #include "base/sha256.h"
 #include "server/discovery/openapi_build.h"
-#include "server/parse/gzip.h"
 #include "server/parse/negotiate.h"
 
 #include <pthread.h>
@@ -117,9 +117,9 @@ static void make_v2(struct openapi *o)
 
 /* ---- v3 ---- */
 
-static char *document_name(const struct door *d)
+static char *document_name(const struct version *v)
 {
-	return d->group[0] ? mem_printf("apis/%s/%s", d->group, d->version) : mem_printf("api/%s", d->version);
+	return v->group[0] ? mem_printf("apis/%s/%s", v->group, v->name) : mem_printf("api/%s", v->name);
 }
 
 static const struct document *find_v3(const struct openapi *o, struct str name)
@@ -139,9 +139,9 @@ static struct document *add_v3(struct openapi *o)
 }
 
 /* Once for each group version, however many kinds it has. */
-static void make_v3_document(struct openapi *o, const struct door *d)
+static void make_v3_document(struct openapi *o, const struct version *v)
 {
-	_cleanup_(mem_freep) char *name = document_name(d);
+	_cleanup_(mem_freep) char *name = document_name(v);
 	struct openapi_builder b;
 	struct arena a;
 
@@ -149,7 +149,7 @@ static void make_v3_document(struct openapi *o, const struct door *d)
 		return;
 	}
 	builder_init(&b, o, &a);
-	struct json *document = sorted_by_name(&b, openapi_v3_document(&b, d, str_of(o->version)));
+	struct json *document = sorted_by_name(&b, openapi_v3_document(&b, v, str_of(o->version)));
 	document_init(add_v3(o), take_ptr(name), encode(document), json_type);
 	arena_done(&a);
 }
@@ -192,9 +192,9 @@ static void make_v3(struct openapi *o)
 	make_v3_version(o);
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		for (size_t j = 0; j < k->n_doors; j++) {
-			if (door_is_visible(&k->doors[j], o->is_standalone)) {
-				make_v3_document(o, &k->doors[j]);
+		for (size_t j = 0; j < k->n_versions; j++) {
+			if (version_is_visible(&k->versions[j], o->is_standalone)) {
+				make_v3_document(o, &k->versions[j]);
 			}
 		}
 	}
@@ -310,4 +310,376 @@ struct openapi *openapi_free(struct openapi *o)
 	pthread_mutex_destroy(&o->lock);
 	mem_free(o->version);
 	return mem_free(o);
+}
+
+/* ---- OpenAPI 2.0 ---- */
+
+/* One document for everything. kubectl before 1.27 reads only this. */
+
+static const struct openapi_dialect v2 = {
+	.ref_prefix = "#/definitions/", .wraps_refs = false, .has_one_of = false, .is_merged = true};
+
+static const char *const any_type[] = {"*/*", NULL};
+static const char *const v2_schemes[] = {"https", NULL};
+
+static struct json *v2_parameter(struct openapi_builder *b, const struct openapi_parameter *p)
+{
+	bool is_path = p->groups & PARAMETERS_IN_PATH;
+	struct json *o = json_object(b->arena);
+
+	put_text(b, o, "name", p->name);
+	put_text(b, o, "in", is_path ? "path" : "query");
+	put_text(b, o, "type", p->type);
+	put_text(b, o, "description", p->doc);
+	put(b, o, "uniqueItems", json_bool(b->arena, true));
+	if (is_path) {
+		put(b, o, "required", json_bool(b->arena, true));
+	}
+	return o;
+}
+
+static struct json *body_parameter(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	struct json *o = json_object(b->arena);
+
+	put_text(b, o, "name", "body");
+	put_text(b, o, "in", "body");
+	put(b, o, "schema", openapi_payload_ref(b, p, v->body));
+	if (v->body != PAYLOAD_DELETE_OPTIONS) {
+		put(b, o, "required", json_bool(b->arena, true));
+	}
+	return o;
+}
+
+static struct json *parameters(struct openapi_builder *b, unsigned groups)
+{
+	struct json *list = json_array(b->arena);
+
+	for (const struct openapi_parameter *p = openapi_parameters; p->name; p++) {
+		if (p->groups & groups) {
+			json_append(b->arena, list, v2_parameter(b, p));
+		}
+	}
+	return list;
+}
+
+static void v2_put_response(
+	struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *schema_or_null)
+{
+	struct json *response = json_object(b->arena);
+
+	put_text(b, response, "description", doc);
+	if (schema_or_null) {
+		put(b, response, "schema", schema_or_null);
+	}
+	put(b, responses, code, response);
+}
+
+static struct json *v2_responses(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	struct json *schema = openapi_payload_ref(b, p, openapi_answer_of(p, v)), *o = json_object(b->arena);
+
+	v2_put_response(b, o, "200", "OK", schema);
+	if (v->creates) {
+		v2_put_response(b, o, "201", "Created", schema);
+	}
+	if (v->accepts) {
+		v2_put_response(b, o, "202", "Accepted", schema);
+	}
+	v2_put_response(b, o, "401", "Unauthorized", NULL);
+	return o;
+}
+
+static struct json *v2_operation(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	const char *const tags[] = {openapi_tag(b, p->version), NULL};
+	struct json *o = json_object(b->arena), *own = parameters(b, v->parameters);
+
+	if (v->body != PAYLOAD_NONE) {
+		json_append(b->arena, own, body_parameter(b, p, v));
+	}
+	put(b, o, "tags", text_list(b, tags));
+	put_text(b, o, "description", openapi_operation_doc(b, p, v));
+	put_text(b, o, "operationId", openapi_operation_id(b, p, v));
+	put(b, o, "consumes", text_list(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any_type));
+	put(b, o, "produces", text_list(b, openapi_answer_types(p, v)));
+	put(b, o, "schemes", text_list(b, v2_schemes));
+	put(b, o, "parameters", own);
+	put(b, o, "responses", v2_responses(b, p, v));
+	put_text(b, o, "x-kubernetes-action", v->action);
+	put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
+	return o;
+}
+
+struct paths {
+	struct openapi_builder *builder;
+	struct json *object;
+};
+
+static void v2_add_path(void *ctx, const struct openapi_path *p)
+{
+	struct paths *paths = ctx;
+	struct openapi_builder *b = paths->builder;
+	struct json *item = json_object(b->arena);
+
+	for (const struct openapi_verb *v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)) {
+		put(b, item, v->method, v2_operation(b, p, v));
+	}
+	put(b, item, "parameters", parameters(b, p->parameters));
+	put(b, paths->object, p->path, item);
+}
+
+/* ---- the document ---- */
+
+static void put_security(struct openapi_builder *b, struct json *o)
+{
+	struct json *definitions = json_object(b->arena), *token = json_object(b->arena);
+	struct json *security = json_array(b->arena), *requirement = json_object(b->arena);
+
+	put_text(b, token, "type", "apiKey");
+	put_text(b, token, "in", "header");
+	put_text(b, token, "name", "authorization");
+	put_text(b, token, "description", "Bearer token");
+	put(b, definitions, "BearerToken", token);
+	put(b, o, "securityDefinitions", definitions);
+	put(b, requirement, "BearerToken", json_array(b->arena));
+	json_append(b->arena, security, requirement);
+	put(b, o, "security", security);
+}
+
+static struct json *info(struct openapi_builder *b, struct str release)
+{
+	struct json *o = json_object(b->arena);
+
+	put_text(b, o, "title", "annals");
+	put(b, o, "version", json_string(b->arena, release));
+	return o;
+}
+
+struct json *openapi_v2_document(struct openapi_builder *b, struct str release)
+{
+	struct paths paths = {.builder = b, .object = json_object(b->arena)};
+	struct json *o = json_object(b->arena);
+
+	b->dialect = &v2;
+	b->definitions = json_object(b->arena);
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		for (size_t j = 0; j < k->n_versions; j++) {
+			if (version_is_visible(&k->versions[j], b->is_standalone)) {
+				openapi_each_path(b, k, &k->versions[j], v2_add_path, &paths);
+			}
+		}
+	}
+	put_text(b, o, "swagger", "2.0");
+	put(b, o, "info", info(b, release));
+	put(b, o, "paths", paths.object);
+	put(b, o, "definitions", b->definitions);
+	put_security(b, o);
+	return o;
+}
+
+/* ---- OpenAPI 3.0 ---- */
+
+/* A document for each group version, and one for /version. */
+
+static const struct openapi_dialect v3 = {.ref_prefix = "#/components/schemas/", .wraps_refs = true, .has_one_of = true};
+
+static struct json *text_schema(struct openapi_builder *b, const char *type)
+{
+	struct json *schema = json_object(b->arena);
+
+	put_text(b, schema, "type", type);
+	put(b, schema, "uniqueItems", json_bool(b->arena, true));
+	return schema;
+}
+
+static struct json *v3_parameter(struct openapi_builder *b, const struct openapi_parameter *p)
+{
+	bool is_path = p->groups & PARAMETERS_IN_PATH;
+	struct json *o = json_object(b->arena);
+
+	put_text(b, o, "name", p->name);
+	put_text(b, o, "in", is_path ? "path" : "query");
+	put_text(b, o, "description", p->doc);
+	put(b, o, "schema", text_schema(b, p->type));
+	if (is_path) {
+		put(b, o, "required", json_bool(b->arena, true));
+	}
+	return o;
+}
+
+/* kubectl looks for fieldValidation among the operation's own parameters, so they are written out everywhere. */
+static void put_parameters(struct openapi_builder *b, struct json *o, unsigned groups)
+{
+	struct json *list = json_array(b->arena);
+
+	for (const struct openapi_parameter *p = openapi_parameters; p->name; p++) {
+		if (p->groups & groups) {
+			json_append(b->arena, list, v3_parameter(b, p));
+		}
+	}
+	if (list->n > 0) {
+		put(b, o, "parameters", list);
+	}
+}
+
+/* {"application/json":{"schema":{"$ref":...}},...} */
+static struct json *content(struct openapi_builder *b, const char *const *types, struct json *schema)
+{
+	struct json *o = json_object(b->arena);
+
+	for (; *types; types++) {
+		struct json *media = json_object(b->arena);
+		put(b, media, "schema", schema);
+		put(b, o, *types, media);
+	}
+	return o;
+}
+
+static void put_body(struct openapi_builder *b, struct json *o, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	static const char *const any[] = {"*/*", NULL};
+	struct json *body;
+
+	if (v->body == PAYLOAD_NONE) {
+		return;
+	}
+	body = json_object(b->arena);
+	put(b, body, "content",
+		content(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any, openapi_payload_ref(b, p, v->body)));
+	if (v->body != PAYLOAD_DELETE_OPTIONS) {
+		put(b, body, "required", json_bool(b->arena, true));
+	}
+	put(b, o, "requestBody", body);
+}
+
+static void v3_put_response(
+	struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *content_or_null)
+{
+	struct json *response = json_object(b->arena);
+
+	put_text(b, response, "description", doc);
+	if (content_or_null) {
+		put(b, response, "content", content_or_null);
+	}
+	put(b, responses, code, response);
+}
+
+static struct json *v3_responses(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	enum openapi_payload payload = openapi_answer_of(p, v);
+	struct json *answer = content(b, openapi_answer_types(p, v), openapi_payload_ref(b, p, payload));
+	struct json *o = json_object(b->arena);
+
+	v3_put_response(b, o, "200", "OK", answer);
+	if (v->creates) {
+		v3_put_response(b, o, "201", "Created", answer);
+	}
+	if (v->accepts) {
+		v3_put_response(b, o, "202", "Accepted", answer);
+	}
+	v3_put_response(b, o, "401", "Unauthorized", NULL);
+	return o;
+}
+
+static struct json *v3_operation(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	const char *const tags[] = {openapi_tag(b, p->version), NULL};
+	struct json *o = json_object(b->arena);
+
+	put(b, o, "tags", text_list(b, tags));
+	put_text(b, o, "description", openapi_operation_doc(b, p, v));
+	put_text(b, o, "operationId", openapi_operation_id(b, p, v));
+	put_parameters(b, o, v->parameters);
+	put_body(b, o, p, v);
+	put(b, o, "responses", v3_responses(b, p, v));
+	put_text(b, o, "x-kubernetes-action", v->action);
+	put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
+	return o;
+}
+
+static void v3_add_path(void *ctx, const struct openapi_path *p)
+{
+	struct paths *paths = ctx;
+	struct openapi_builder *b = paths->builder;
+	struct json *item = json_object(b->arena);
+
+	for (const struct openapi_verb *v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)) {
+		put(b, item, v->method, v3_operation(b, p, v));
+	}
+	put_parameters(b, item, p->parameters);
+	put(b, paths->object, p->path, item);
+}
+
+/* ---- documents ---- */
+
+static struct json *security_schemes(struct openapi_builder *b)
+{
+	struct json *schemes = json_object(b->arena), *token = json_object(b->arena);
+
+	put_text(b, token, "type", "apiKey");
+	put_text(b, token, "in", "header");
+	put_text(b, token, "name", "authorization");
+	put_text(b, token, "description", "Bearer token");
+	put(b, schemes, "BearerToken", token);
+	return schemes;
+}
+
+static struct json *v3_document(struct openapi_builder *b, struct str release, struct json *paths)
+{
+	struct json *o = json_object(b->arena), *info = json_object(b->arena), *components = json_object(b->arena);
+
+	put_text(b, info, "title", "annals");
+	put(b, info, "version", json_string(b->arena, release));
+	put(b, components, "schemas", b->definitions);
+	put(b, components, "securitySchemes", security_schemes(b));
+	put_text(b, o, "openapi", "3.0.0");
+	put(b, o, "info", info);
+	put(b, o, "paths", paths);
+	put(b, o, "components", components);
+	return o;
+}
+
+static void openapi_builder_begin(struct openapi_builder *b)
+{
+	b->dialect = &v3;
+	b->definitions = json_object(b->arena);
+}
+
+struct json *openapi_v3_document(struct openapi_builder *b, const struct version *version, struct str release)
+{
+	struct paths paths = {.builder = b, .object = json_object(b->arena)};
+
+	openapi_builder_begin(b);
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		for (size_t j = 0; j < k->n_versions; j++) {
+			const struct version *v = &k->versions[j];
+			if (version_is_visible(v, b->is_standalone) && !strcmp(v->group, version->group) &&
+				!strcmp(v->name, version->name)) {
+				openapi_each_path(b, k, v, v3_add_path, &paths);
+			}
+		}
+	}
+	return v3_document(b, release, paths.object);
+}
+
+struct json *openapi_v3_version_document(struct openapi_builder *b, struct str release)
+{
+	static const char *const tags[] = {"version", NULL}, *const json_only[] = {"application/json", NULL};
+	struct json *paths = json_object(b->arena), *item = json_object(b->arena), *get = json_object(b->arena);
+	struct json *answers = json_object(b->arena);
+
+	openapi_builder_begin(b);
+	v3_put_response(b, answers, "200", "OK",
+		content(b, json_only, openapi_define(b, type_version_info.definition, &type_version_info)));
+	v3_put_response(b, answers, "401", "Unauthorized", NULL);
+	put(b, get, "tags", text_list(b, tags));
+	put_text(b, get, "description", "get the version of the server");
+	put_text(b, get, "operationId", "getCodeVersion");
+	put(b, get, "responses", answers);
+	put(b, item, "get", get);
+	put(b, paths, "/version/", item);
+	return v3_document(b, release, paths);
 }

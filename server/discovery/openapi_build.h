@@ -1,7 +1,8 @@
-/* What OpenAPI v2 and v3 have in common: schemas made from the kinds' types, and the operations of a door. Private to
- * server/openapi*.c.
+/* The common part of OpenAPI v2 and v3: schemas made from the kinds' types, and the operations of a
+ * version. Private to server/openapi*.c.
  *
- * * Documents are built as JSON trees in one arena, then sorted by name, encoded, and the arena is gone. */
+ * Documents are built as JSON trees in one arena, then sorted by name and encoded, and the arena
+ * is freed. */
 #ifndef SERVER_DISCOVERY_OPENAPI_BUILD_H
 #define SERVER_DISCOVERY_OPENAPI_BUILD_H
 
@@ -34,14 +35,14 @@ struct json *openapi_schema(struct openapi_builder *b, const struct type *type);
 /* {"$ref":...} to a definition that exists or is made of type. */
 struct json *openapi_ref(struct openapi_builder *b, const char *name);
 struct json *openapi_define(struct openapi_builder *b, const char *name, const struct type *type);
-/* Of a door's object and its list: with x-kubernetes-group-version-kind. Returns a reference. */
-struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct door *door);
-struct json *openapi_define_list(struct openapi_builder *b, const struct kind *kind, const struct door *door);
+/* Define a version's object and its list, with x-kubernetes-group-version-kind. Return a reference. */
+struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct version *version);
+struct json *openapi_define_list(struct openapi_builder *b, const struct kind *kind, const struct version *version);
 struct json *openapi_gvk(struct openapi_builder *b, const char *group, const char *version, const char *kind);
 
-/* Types of the machinery (openapi_types.c), as openapi_schema() wants them. */
+/* Types of the machinery (openapi_schema.c), as openapi_schema() wants them. */
 extern const struct type type_status, type_patch, type_version_info;
-/* Those two belong to every group: a list of all group versions with that kind. */
+/* DeleteOptions and Status belong to every group: they list all group versions with that kind. */
 struct json *openapi_define_options(struct openapi_builder *b);
 struct json *openapi_define_status(struct openapi_builder *b);
 
@@ -67,7 +68,7 @@ extern const struct openapi_parameter openapi_parameters[]; /* ends with a NULL 
 
 enum openapi_payload { PAYLOAD_NONE, PAYLOAD_OBJECT, PAYLOAD_LIST, PAYLOAD_PATCH, PAYLOAD_DELETE_OPTIONS, PAYLOAD_STATUS };
 
-/* What can be done to a collection, an object or a subresource. */
+/* An operation on a collection, an object or a subresource. */
 struct openapi_verb {
 	enum verb verb;
 	const char *method, *action; /* "get", "list" */
@@ -80,39 +81,39 @@ struct openapi_verb {
 
 enum openapi_level { LEVEL_COLLECTION, LEVEL_ALL_NAMESPACES, LEVEL_OBJECT, LEVEL_SUBRESOURCE };
 
-/* One path of a door. */
+/* One path of a version. */
 struct openapi_path {
 	const struct kind *kind;
-	const struct door *door;
+	const struct version *version;
 	enum openapi_level level;
 	const struct subresource *sub; /* LEVEL_SUBRESOURCE */
 	char *path;                    /* "/apis/apps/v1/namespaces/{namespace}/controllerrevisions"; in the arena */
 	unsigned parameters;           /* PARAMETERS_* of every operation */
 };
 
-/* Calls `add` for every path of the door that has operations. */
-void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const struct door *door,
+/* Calls `add` for every path of the version that has operations. */
+void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const struct version *version,
 	void (*add)(void *ctx, const struct openapi_path *path), void *ctx);
 /* The verbs of a path: for (v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)). */
 const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const struct openapi_verb *v);
-/* What it can be answered in; NULL-terminated. */
+/* Returns the media types of the answer; NULL-terminated. */
 const char *const *openapi_answer_types(const struct openapi_path *p, const struct openapi_verb *v);
 enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v);
 const char *openapi_operation_id(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
 const char *openapi_operation_doc(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
-/* Of the objects that it takes and answers. */
+/* Returns the group, version and kind of the objects that the path takes and answers. */
 struct json *openapi_path_gvk(struct openapi_builder *b, const struct openapi_path *p);
-const char *openapi_tag(struct openapi_builder *b, const struct door *door);
+const char *openapi_tag(struct openapi_builder *b, const struct version *version);
 /* The payload's schema: a reference. */
 struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload);
 
 extern const char *const openapi_patch_types[]; /* NULL-terminated, as the next ones */
 extern const char *const openapi_diff_types[];
 
-/* The documents (openapi_v3.c, openapi_v2.c, openapi_pb.c), in b's arena. */
-struct json *openapi_v3_document(struct openapi_builder *b, const struct door *door, struct str version);
-struct json *openapi_v3_version_document(struct openapi_builder *b, struct str version);
-struct json *openapi_v2_document(struct openapi_builder *b, struct str version);
+/* The documents (openapi.c, openapi_pb.c), in b's arena. */
+struct json *openapi_v3_document(struct openapi_builder *b, const struct version *version, struct str release);
+struct json *openapi_v3_version_document(struct openapi_builder *b, struct str release);
+struct json *openapi_v2_document(struct openapi_builder *b, struct str release);
 struct bytes *openapi_v2_pack(const struct json *v2, struct arena *a);
 
 #endif

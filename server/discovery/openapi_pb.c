@@ -1,6 +1,6 @@
 /* An OpenAPI v2 document as github.com/google/gnostic-models has it in protobuf: kubectl before 1.27 reads nothing else.
  *
- * The tree of openapi_v2.c is walked once; messages live in the same arena until they are packed. */
+ * The tree of the v2 document is walked once; messages live in the same arena until they are packed. */
 #include "server/discovery/openapi_build.h"
 
 #include "base/bytes.h"

@@ -1,9 +1,12 @@
-/* Schemas of both versions of OpenAPI are made here from the types that decode and validate
- * objects: a document cannot promise what the server does not take. A definition is claimed before
- * it is filled in, so types may contain themselves. Members are sorted at the end, once, which
- * gives equal documents equal hashes. */
+/* The common part of both versions of OpenAPI: schemas, types that are no kinds, and operations.
+ *
+ * Schemas are made from the types that decode and validate objects, so a document cannot promise
+ * what the server does not take. A definition is claimed before it is filled in, so types may
+ * contain themselves. Members are sorted at the end, once, so equal documents have equal hashes. */
+#include "api/model/protobuf_write.h"
 #include "server/discovery/openapi_build.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 /* ---- trees ---- */
@@ -203,7 +206,7 @@ static void put_fields(struct openapi_builder *b, struct json *schema, const str
 	}
 }
 
-/* What the type is, without regard to whether it has a name. */
+/* Describes the type's structure, whether or not it has a name. */
 static void put_structure(struct openapi_builder *b, struct json *schema, const struct type *type)
 {
 	put_text(b, schema, "description", type->doc);
@@ -250,11 +253,11 @@ static void put_gvks(struct openapi_builder *b, struct json *schema, struct json
 	put(b, schema, "x-kubernetes-group-version-kind", gvks);
 }
 
-static struct json *one_gvk(struct openapi_builder *b, const struct door *door, const char *kind)
+static struct json *one_gvk(struct openapi_builder *b, const struct version *version, const char *kind)
 {
 	struct json *list = json_array(b->arena);
 
-	json_append(b->arena, list, openapi_gvk(b, door->group, door->version, kind));
+	json_append(b->arena, list, openapi_gvk(b, version->group, version->name, kind));
 	return list;
 }
 
@@ -272,9 +275,9 @@ static void put_embedded_gvks(struct openapi_builder *b, struct json *schema, co
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *kind = kind_at(i);
-		for (size_t j = 0; j < kind->n_doors; j++) {
-			if (strcmp(kind->doors[j].definition, name) == 0) {
-				put_common_gvks(b, schema, one_gvk(b, &kind->doors[j], kind->kind));
+		for (size_t j = 0; j < kind->n_versions; j++) {
+			if (strcmp(kind->versions[j].definition, name) == 0) {
+				put_common_gvks(b, schema, one_gvk(b, &kind->versions[j], kind->kind));
 				return;
 			}
 		}
@@ -305,25 +308,25 @@ struct json *openapi_schema(struct openapi_builder *b, const struct type *type)
 }
 
 /* Views are of kinds that are the cluster's (autoscaling/v1 Scale). */
-static bool is_served(const struct openapi_builder *b, const struct kind *kind, const struct door *door)
+static bool is_served(const struct openapi_builder *b, const struct kind *kind, const struct version *version)
 {
-	struct str group = str_of(door->group), version = str_of(door->version), resource = str_of(kind->resource);
+	struct str group = str_of(version->group), name = str_of(version->name), resource = str_of(kind->resource);
 
-	return kind_by_resource(group, version, resource, b->is_standalone, NULL) == kind;
+	return kind_by_resource(group, name, resource, b->is_standalone, NULL) == kind;
 }
 
-struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct door *door)
+struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct version *version)
 {
-	struct json *schema = claim_definition(b, door->definition);
+	struct json *schema = claim_definition(b, version->definition);
 
 	if (schema) {
-		put_structure(b, schema, door_type(kind, door));
-		if (!door_type(kind, door)->doc) {
+		put_structure(b, schema, version_type(kind, version));
+		if (!version_type(kind, version)->doc) {
 			put_text(b, schema, "description", kind->doc);
 		}
-		(is_served(b, kind, door) ? put_gvks : put_common_gvks)(b, schema, one_gvk(b, door, kind->kind));
+		(is_served(b, kind, version) ? put_gvks : put_common_gvks)(b, schema, one_gvk(b, version, kind->kind));
 	}
-	return openapi_ref(b, door->definition);
+	return openapi_ref(b, version->definition);
 }
 
 static const struct field list_fields[] = {
@@ -347,24 +350,24 @@ static void put_items(struct openapi_builder *b, struct json *schema, struct jso
 }
 
 /* "io.k8s.api.apps.v1.ControllerRevision" and "ControllerRevisionList" make "io.k8s.api.apps.v1.ControllerRevisionList". */
-static const char *list_definition(struct openapi_builder *b, const struct kind *kind, const struct door *door)
+static const char *list_definition(struct openapi_builder *b, const struct kind *kind, const struct version *version)
 {
-	const char *dot = strrchr(door->definition, '.');
-	int prefix = dot ? (int)(dot + 1 - door->definition) : 0;
+	const char *dot = strrchr(version->definition, '.');
+	int prefix = dot ? (int)(dot + 1 - version->definition) : 0;
 
-	return arena_printf(b->arena, "%.*s%s", prefix, door->definition, kind->list_kind).p;
+	return arena_printf(b->arena, "%.*s%s", prefix, version->definition, kind->list_kind).p;
 }
 
-struct json *openapi_define_list(struct openapi_builder *b, const struct kind *kind, const struct door *door)
+struct json *openapi_define_list(struct openapi_builder *b, const struct kind *kind, const struct version *version)
 {
-	const char *name = list_definition(b, kind, door);
+	const char *name = list_definition(b, kind, version);
 	struct json *schema = claim_definition(b, name);
 
 	if (schema) {
 		put_text(b, schema, "description", arena_printf(b->arena, "A list of objects of kind %s.", kind->kind).p);
 		put_structure(b, schema, &list_type);
-		put_items(b, schema, openapi_define_kind(b, kind, door));
-		put_gvks(b, schema, one_gvk(b, door, kind->list_kind));
+		put_items(b, schema, openapi_define_kind(b, kind, version));
+		put_gvks(b, schema, one_gvk(b, version, kind->list_kind));
 	}
 	return openapi_ref(b, name);
 }
@@ -398,10 +401,10 @@ static struct json *gvks_everywhere(struct openapi_builder *b, const char *kind)
 	json_append(b->arena, gvks, openapi_gvk(b, "", "v1", kind));
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		for (size_t j = 0; j < k->n_doors; j++) {
-			const struct door *d = &k->doors[j];
-			if (door_is_visible(d, b->is_standalone) && !has_gvk(gvks, d->group, d->version)) {
-				json_append(b->arena, gvks, openapi_gvk(b, d->group, d->version, kind));
+		for (size_t j = 0; j < k->n_versions; j++) {
+			const struct version *v = &k->versions[j];
+			if (version_is_visible(v, b->is_standalone) && !has_gvk(gvks, v->group, v->name)) {
+				json_append(b->arena, gvks, openapi_gvk(b, v->group, v->name, kind));
 			}
 		}
 	}
@@ -422,7 +425,7 @@ struct json *openapi_define_options(struct openapi_builder *b)
 
 struct json *openapi_define_status(struct openapi_builder *b)
 {
-	static const struct door core = {.group = "", .version = "v1"};
+	static const struct version core = {.group = "", .name = "v1"};
 	struct json *schema = claim_definition(b, type_status.definition);
 
 	if (schema) {
@@ -430,4 +433,400 @@ struct json *openapi_define_status(struct openapi_builder *b)
 		put_common_gvks(b, schema, one_gvk(b, &core, "Status"));
 	}
 	return openapi_ref(b, type_status.definition);
+}
+
+/* ---- types of the machinery ---- */
+
+/* Objects that are no kinds, but travel: options, statuses, patches. */
+
+#define META "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+static const struct type type_status_cause = {
+	.kind = TYPE_OBJECT,
+	.definition = META "StatusCause",
+	.doc = "One of the reasons for a failure.",
+	.fields =
+		(const struct field[]){
+			{"field", &type_string, 0, "The field at fault, as a path: spec.providers[0].name.", NULL, NULL},
+			{"message", &type_string, 0, "What is wrong, for people.", NULL, NULL},
+			{"reason", &type_string, 0, "What is wrong, in one word for programs.", NULL, NULL},
+			{0},
+		},
+};
+static const struct type type_status_causes = {.kind = TYPE_LIST, .elem = &type_status_cause};
+
+static const struct type type_status_details = {
+	.kind = TYPE_OBJECT,
+	.definition = META "StatusDetails",
+	.doc = "What a status is about.",
+	.fields =
+		(const struct field[]){
+			{"causes", &type_status_causes, 0, "All that was found wrong.", NULL, NULL},
+			{"group", &type_string, 0, "API group of the object.", NULL, NULL},
+			{"kind", &type_string, 0, "Kind or resource of the object.", NULL, NULL},
+			{"name", &type_string, 0, "Name of the object.", NULL, NULL},
+			{"retryAfterSeconds", &type_int32, 0, "After how many seconds another attempt makes sense.", NULL,
+				NULL},
+			{"uid", &type_string, 0, "uid of the object.", NULL, NULL},
+			{0},
+		},
+};
+
+const struct type type_status = {
+	.kind = TYPE_OBJECT,
+	.definition = META "Status",
+	.doc = "How a request ended that answers no object.",
+	.fields =
+		(const struct field[]){
+			{"apiVersion", &type_string, 0, "v1.", NULL, NULL},
+			{"code", &type_int32, 0, "HTTP status code.", NULL, NULL},
+			{"details", &type_status_details, 0, "What it is about.", NULL, NULL},
+			{"kind", &type_string, 0, "Status.", NULL, NULL},
+			{"message", &type_string, 0, "What happened, for people.", NULL, NULL},
+			{"metadata", &type_list_meta, 0, "Of a list that cannot be continued: how it can.", NULL, NULL},
+			{"reason", &type_string, 0, "What happened, in one word for programs.", NULL, NULL},
+			{"status", &type_string, 0, "Success or Failure.", NULL, NULL},
+			{0},
+		},
+};
+
+/* A JSON patch is a list; upstream says object all the same, and generated clients know that. */
+const struct type type_patch = {
+	.kind = TYPE_RAW,
+	.definition = META "Patch",
+	.doc = "A change to an object, in the form that the Content-Type names.",
+};
+
+const struct type type_version_info = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.apimachinery.pkg.version.Info",
+	.doc = "What the server was built from.",
+	.fields =
+		(const struct field[]){
+			{"buildDate", &type_string, FIELD_MANDATORY, "When.", NULL, NULL},
+			{"compiler", &type_string, FIELD_MANDATORY, "With which compiler.", NULL, NULL},
+			{"gitCommit", &type_string, FIELD_MANDATORY, "From which commit.", NULL, NULL},
+			{"gitTreeState", &type_string, FIELD_MANDATORY, "Whether the tree was clean.", NULL, NULL},
+			{"gitVersion", &type_string, FIELD_MANDATORY, "The version.", NULL, NULL},
+			{"goVersion", &type_string, FIELD_MANDATORY, "Version of Go; of interest elsewhere.", NULL, NULL},
+			{"major", &type_string, FIELD_MANDATORY, "First number of the version.", NULL, NULL},
+			{"minor", &type_string, FIELD_MANDATORY, "Second number of the version.", NULL, NULL},
+			{"platform", &type_string, FIELD_MANDATORY, "For which platform.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- operations ---- */
+
+/* Both versions of OpenAPI describe the same operations, so these are tables: verbs by level of a
+ * path, parameters by what takes them. Names of operations are upstream's, because generated
+ * clients have functions of these names. */
+
+const char *const openapi_patch_types[] = {"application/apply-patch+yaml", "application/json-patch+json",
+	"application/merge-patch+json", "application/strategic-merge-patch+json", NULL};
+static const char *const media_types[] = {"application/json", "application/yaml", NULL};
+static const char *const media_types_protobuf[] = {
+	"application/json", "application/vnd.kubernetes.protobuf", "application/yaml", NULL};
+const char *const openapi_diff_types[] = {"application/json", "application/json-patch+json", "application/merge-patch+json",
+	"application/vnd.annals.hunks+json", NULL};
+static const char *const list_media_types[] = {"application/json", "application/json;stream=watch", "application/yaml", NULL};
+static const char *const list_media_types_protobuf[] = {"application/json", "application/json;stream=watch",
+	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch", "application/yaml", NULL};
+
+/* By name. */
+const struct openapi_parameter openapi_parameters[] = {
+	{"allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks, which only say how far it has come.",
+		PARAMETERS_WATCH},
+	{"context", "string", "In hunks, how many lines are shown around each change: 3, another number, or all.",
+		PARAMETERS_DIFF},
+	{"continue", "string", "What the part of the list before this one said in metadata.continue.", PARAMETERS_SELECT},
+	{"dryRun", "string", "All: go through all steps, but store nothing.", PARAMETERS_WRITE | PARAMETERS_DELETE},
+	{"fieldManager", "string", "Who makes the change, for metadata.managedFields; required to apply.", PARAMETERS_WRITE},
+	{"fieldSelector", "string", "Only objects whose fields match: metadata.name=a,metadata.namespace!=b.",
+		PARAMETERS_SELECT},
+	{"fieldValidation", "string", "What unknown and repeated fields do: Ignore, Warn (default) or Strict.",
+		PARAMETERS_WRITE},
+	{"force", "boolean", "Whether to take over, when applying, fields that others own.", PARAMETERS_APPLY},
+	{"from", "string", "Name of the object with which to compare; must be said.", PARAMETERS_DIFF},
+	{"gracePeriodSeconds", "integer", "How long the object may take to stop.", PARAMETERS_DELETE},
+	{"labelSelector", "string", "Only objects whose labels match: app=web,tier in (a, b),!canary.", PARAMETERS_SELECT},
+	{"limit", "integer", "How many objects to answer at most; metadata.continue then leads to the rest.",
+		PARAMETERS_SELECT},
+	{"name", "string", "Name of the object.", PARAMETERS_NAME},
+	{"namespace", "string", "Namespace of the objects.", PARAMETERS_NAMESPACE},
+	{"orphanDependents", "boolean", "Whether dependents are kept. Superseded by propagationPolicy.", PARAMETERS_DELETE},
+	{"pretty", "string", "true: indent the answer. Done unasked for browsers, curl and Wget.", PARAMETERS_EVERYWHERE},
+	{"propagationPolicy", "string", "What happens to dependents: Orphan, Background or Foreground.", PARAMETERS_DELETE},
+	{"resourceVersion", "string", "Which version of the collection to read, or where to begin a watch.", PARAMETERS_SELECT},
+	{"resourceVersionMatch", "string", "How resourceVersion is meant: Exact or NotOlderThan.", PARAMETERS_SELECT},
+	{"sendInitialEvents", "boolean", "Whether a watch begins with what is there.", PARAMETERS_SELECT},
+	{"timeoutSeconds", "integer", "How long the request may take, watches included.", PARAMETERS_SELECT},
+	{"watch", "boolean", "Answer the changes as they come rather than a list.", PARAMETERS_WATCH},
+	{0},
+};
+
+/* ---- verbs ---- */
+
+static const struct openapi_verb collection_verbs[] = {
+	{VERB_LIST, "get", "list", "list", "list or watch objects of kind %s", PARAMETERS_SELECT | PARAMETERS_WATCH,
+		PAYLOAD_NONE, PAYLOAD_LIST, false, false},
+	{VERB_CREATE, "post", "post", "create", "create an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
+		true, true},
+	{VERB_DELETECOLLECTION, "delete", "deletecollection", "delete", "delete all selected objects of kind %s",
+		PARAMETERS_SELECT | PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS, PAYLOAD_STATUS, false, false},
+	{0},
+};
+
+static const struct openapi_verb all_namespaces_verbs[] = {
+	{VERB_LIST, "get", "list", "list", "list or watch objects of kind %s in all namespaces",
+		PARAMETERS_SELECT | PARAMETERS_WATCH, PAYLOAD_NONE, PAYLOAD_LIST, false, false},
+	{0},
+};
+
+/* And of subresources, which alone can be posted to. */
+static const struct openapi_verb object_verbs[] = {
+	{VERB_GET, "get", "get", "read", "read an object of kind %s", 0, PAYLOAD_NONE, PAYLOAD_OBJECT, false, false},
+	{VERB_CREATE, "post", "post", "create", "create an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
+		true, true},
+	{VERB_UPDATE, "put", "put", "replace", "replace an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
+		true, false},
+	{VERB_DELETE, "delete", "delete", "delete", "delete an object of kind %s", PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS,
+		PAYLOAD_STATUS, false, true},
+	{VERB_PATCH, "patch", "patch", "patch", "change parts of an object of kind %s", PARAMETERS_WRITE | PARAMETERS_APPLY,
+		PAYLOAD_PATCH, PAYLOAD_OBJECT, true, false},
+	{0},
+};
+
+static const struct openapi_verb *const verbs_of_level[] = {
+	[LEVEL_COLLECTION] = collection_verbs,
+	[LEVEL_ALL_NAMESPACES] = all_namespaces_verbs,
+	[LEVEL_OBJECT] = object_verbs,
+	[LEVEL_SUBRESOURCE] = object_verbs,
+};
+
+static unsigned path_verbs(const struct openapi_path *p)
+{
+	unsigned own = p->level == LEVEL_OBJECT ? p->kind->verbs & ~(unsigned)VERB_CREATE : p->kind->verbs;
+
+	return p->sub ? p->sub->verbs : own;
+}
+
+const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const struct openapi_verb *v)
+{
+	v = v ? v + 1 : verbs_of_level[p->level];
+	while (v->method && !(path_verbs(p) & v->verb)) {
+		v++;
+	}
+	return v->method ? v : NULL;
+}
+
+enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v)
+{
+	if (p->sub && p->sub->extension == EXTENSION_DIFF) {
+		return PAYLOAD_PATCH;
+	}
+	return v->verb == VERB_DELETE && p->kind->delete_answers_object ? PAYLOAD_OBJECT : v->answer;
+}
+
+const char *const *openapi_answer_types(const struct openapi_path *p, const struct openapi_verb *v)
+{
+	if (p->sub && p->sub->extension == EXTENSION_DIFF) {
+		return openapi_diff_types;
+	}
+	if (protobuf_has_objects(p->kind, p->version)) {
+		return v->answer == PAYLOAD_LIST ? list_media_types_protobuf : media_types_protobuf;
+	}
+	return v->answer == PAYLOAD_LIST ? list_media_types : media_types;
+}
+
+/* ---- paths ---- */
+
+struct path_level {
+	enum openapi_level level;
+	const char *format; /* root, resource, subresource */
+	unsigned parameters;
+};
+
+static const struct path_level namespaced_levels[] = {
+	{LEVEL_ALL_NAMESPACES, "%s/%s", 0},
+	{LEVEL_COLLECTION, "%s/namespaces/{namespace}/%s", PARAMETERS_NAMESPACE},
+	{LEVEL_OBJECT, "%s/namespaces/{namespace}/%s/{name}", PARAMETERS_NAMESPACE | PARAMETERS_NAME},
+	{LEVEL_SUBRESOURCE, "%s/namespaces/{namespace}/%s/{name}/%s", PARAMETERS_NAMESPACE | PARAMETERS_NAME},
+};
+
+static const struct path_level cluster_levels[] = {
+	{LEVEL_COLLECTION, "%s/%s", 0},
+	{LEVEL_OBJECT, "%s/%s/{name}", PARAMETERS_NAME},
+	{LEVEL_SUBRESOURCE, "%s/%s/{name}/%s", PARAMETERS_NAME},
+};
+
+/* The patterns of the tables above, filled in: %s by %s. */
+static char *fill_in(struct arena *a, const char *format, const char *const parts[])
+{
+	struct buf out;
+
+	buf_init(&out, 4096);
+	for (const char *p = format; *p; p++) {
+		if (p[0] == '%' && p[1] == 's') {
+			buf_adds(&out, *parts++);
+			p++;
+		} else {
+			buf_addc(&out, *p);
+		}
+	}
+	char *path = arena_strdup(a, out.p);
+	buf_done(&out);
+	return path;
+}
+
+struct path_walk {
+	struct openapi_builder *builder;
+	const char *root; /* "/apis/apps/v1" */
+	void (*add)(void *ctx, const struct openapi_path *path);
+	void *ctx;
+};
+
+static void walk_path(struct path_walk *w, const struct path_level *level, struct openapi_path *p)
+{
+	const char *const parts[] = {w->root, p->kind->resource, p->sub ? p->sub->name : NULL};
+
+	p->path = fill_in(w->builder->arena, level->format, parts);
+	p->level = level->level;
+	p->parameters = level->parameters | PARAMETERS_EVERYWHERE |
+		(p->sub && p->sub->extension == EXTENSION_DIFF ? PARAMETERS_DIFF : 0U);
+	if (openapi_next_verb(p, NULL)) {
+		w->add(w->ctx, p);
+	}
+}
+
+static void walk_subresources(struct path_walk *w, const struct path_level *level, struct openapi_path *p)
+{
+	for (size_t i = 0; i < p->kind->n_subresources; i++) {
+		p->sub = &p->kind->subresources[i];
+		if (subresource_is_visible(p->sub, p->kind, p->version)) {
+			walk_path(w, level, p);
+		}
+	}
+	p->sub = NULL;
+}
+
+void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const struct version *version,
+	void (*add)(void *ctx, const struct openapi_path *path), void *ctx)
+{
+	const struct path_level *levels = kind->is_namespaced ? namespaced_levels : cluster_levels;
+	size_t n = kind->is_namespaced ? ARRAY_SIZE(namespaced_levels) : ARRAY_SIZE(cluster_levels);
+	struct str api_version = version_api_version(version, b->arena);
+	struct path_walk w = {
+		.builder = b,
+		.root = arena_printf(b->arena, "%s" STR_FMT, version->group[0] ? "/apis/" : "/api/", STR_ARG(api_version)).p,
+		.add = add,
+		.ctx = ctx,
+	};
+	struct openapi_path p = {.kind = kind, .version = version};
+
+	for (size_t i = 0; i < n; i++) {
+		if (levels[i].level == LEVEL_SUBRESOURCE) {
+			walk_subresources(&w, &levels[i], &p);
+		} else {
+			walk_path(&w, &levels[i], &p);
+		}
+	}
+}
+
+/* ---- names ---- */
+
+static void add_capitalized(struct buf *out, struct str s)
+{
+	if (s.n > 0) {
+		buf_addc(out, (char)toupper((unsigned char)s.p[0]));
+		buf_add(out, s.p + 1, s.n - 1);
+	}
+}
+
+/* "annals.dev" is AnnalsDev, "coordination.k8s.io" Coordination, "" Core. */
+static void add_group(struct buf *out, const char *group)
+{
+	struct str rest = str_of(group[0] ? group : "core"), part;
+
+	if (str_ends(rest, STR(".k8s.io"))) {
+		rest.n -= strlen(".k8s.io");
+	}
+	while (rest.n > 0) {
+		str_cut(rest, '.', &part, &rest);
+		add_capitalized(out, part);
+	}
+}
+
+static const char *take_text(struct openapi_builder *b, struct buf *text)
+{
+	const char *copy = arena_strdup(b->arena, text->p);
+
+	buf_done(text);
+	return copy;
+}
+
+const char *openapi_operation_id(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	struct buf id;
+
+	buf_init(&id, 1024);
+	buf_adds(&id, v->id);
+	add_group(&id, p->version->group);
+	add_capitalized(&id, str_of(p->version->name));
+	buf_adds(&id, v->verb == VERB_DELETECOLLECTION ? "Collection" : "");
+	buf_adds(&id, p->parameters & PARAMETERS_NAMESPACE ? "Namespaced" : "");
+	buf_adds(&id, p->kind->kind);
+	if (p->sub) {
+		add_capitalized(&id, str_of(p->sub->name));
+	}
+	buf_adds(&id, p->level == LEVEL_ALL_NAMESPACES ? "ForAllNamespaces" : "");
+	return take_text(b, &id);
+}
+
+const char *openapi_operation_doc(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
+{
+	const char *const parts[] = {p->kind->kind};
+	const char *doc = fill_in(b->arena, v->doc, parts);
+
+	return p->sub ? arena_printf(b->arena, "%s through its subresource %s", doc, p->sub->name).p : doc;
+}
+
+struct json *openapi_path_gvk(struct openapi_builder *b, const struct openapi_path *p)
+{
+	const struct version *v = subresource_version(p->sub, p->version);
+
+	return openapi_gvk(b, v->group, v->name, subresource_kind(p->sub, p->kind)->kind);
+}
+
+const char *openapi_tag(struct openapi_builder *b, const struct version *version)
+{
+	struct buf tag;
+
+	buf_init(&tag, 1024);
+	add_group(&tag, version->group);
+	tag.p[0] = (char)tolower((unsigned char)tag.p[0]);
+	buf_addc(&tag, '_');
+	buf_adds(&tag, version->name);
+	return take_text(b, &tag);
+}
+
+/* ---- payloads ---- */
+
+struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload)
+{
+	switch (payload) {
+	case PAYLOAD_OBJECT:
+		return openapi_define_kind(b, subresource_kind(p->sub, p->kind), subresource_version(p->sub, p->version));
+	case PAYLOAD_LIST:
+		return openapi_define_list(b, p->kind, p->version);
+	case PAYLOAD_PATCH:
+		return openapi_define(b, type_patch.definition, &type_patch);
+	case PAYLOAD_DELETE_OPTIONS:
+		return openapi_define_options(b);
+	case PAYLOAD_STATUS:
+		return openapi_define_status(b);
+	case PAYLOAD_NONE:
+		break;
+	}
+	return json_null(b->arena);
 }

@@ -8,7 +8,12 @@
  * costs one turn's records, and what nghttp2 has queued. While that is much, nothing is read from the client either.
  *
  * Whoever asks for work that brings nothing has a budget: PING, SETTINGS, empty frames and the like from one, streams that end before
- * their time from another, whoever ends them. A client that overdraws one is told to calm down, and its connection ends. */
+ * their time from another, whoever ends them. A client that overdraws one gets ENHANCE_YOUR_CALM, and its connection ends.
+ *
+ * An aggregator has all its users on one connection, and passes on what they cancel. So clients that are vouched for may cancel as many
+ * streams as they begin. What counts is the work that they leave behind: handlers that go on for a stream nobody wants. They do not take
+ * the places of other streams. While there are as many as a connection may have streams, nothing is read. If that lasts for a second,
+ * the client is sent to another connection with ENHANCE_YOUR_CALM, and the streams under way are finished. */
 #include "server/http/h2_private.h"
 
 #include <assert.h>
@@ -19,18 +24,14 @@
 #include <unistd.h>
 
 enum {
-	READ_RECORDS = 8, /* in one turn: others have theirs */
+	READ_RECORDS = 8,   /* in one turn: others have theirs; */
+	BEGUN_STREAMS = 64, /* and no further record behind so many requests */
 	STREAM_WINDOW = 256 << 10,
 	CONNECTION_WINDOW = 1 << 20,
 	PEER_CEILING = 32 << 10, /* bytes of a certificate's names */
-	CONTINUATIONS = 8,       /* of one head, which fits into two */
 	QUEUED_FRAMES = 512,     /* besides two for each stream: who does not read is not read on */
 	LEAVE_MS = 1000,         /* between the two GOAWAYs, where no answer tells that the first has come */
 };
-
-/* A client's keep-alive is a PING in 15 s. What it does to open its window goes with what it is sent. */
-static const struct h2_allowance control_allowance = {.burst = 2000, .per_second = 200};
-static const struct h2_allowance reset_allowance = {.burst = 1000, .per_second = 100};
 
 static const char leave_ping[8] = {'l', 'e', 'a', 'v', 'e', ' ', 'u', 's'};
 
@@ -44,7 +45,7 @@ unsigned h2_connection_max_streams(const struct h2_connection *c)
 	return server_of(c)->options.http2_max_streams;
 }
 
-/* Who is there. */
+/* The peer's identity, judged from its certificate. */
 
 struct h2_peer *h2_peer_unref(struct h2_peer *p)
 {
@@ -137,7 +138,7 @@ static ssize_t on_push(gnutls_transport_ptr_t p, const giovec_t *pieces, int n_p
 	return (ssize_t)total;
 }
 
-/* The thread's buffer is another connection's next. */
+/* The thread's buffer serves another connection next, so unread bytes move to memory of the connection. */
 static void restore_ahead(struct h2_connection *c)
 {
 	struct h2_thread *t = c->thread;
@@ -156,7 +157,7 @@ static void save_ahead(struct h2_connection *c)
 	t->in_at = t->in_n = 0;
 }
 
-/* How much of it the socket took. */
+/* Returns how many bytes the socket took. */
 static size_t send_some(struct h2_connection *c, const char *p, size_t n)
 {
 	size_t taken = 0;
@@ -179,6 +180,7 @@ static void send_rest(struct h2_connection *c)
 {
 	c->rest_at += send_some(c, c->rest + c->rest_at, c->rest_n - c->rest_at);
 	if (c->rest_at == c->rest_n) {
+		unsent_count(&server_of(c)->unsent, c->rest_user, -(ptrdiff_t)c->rest_n);
 		c->rest = mem_free(c->rest);
 		c->rest_n = c->rest_at = 0;
 	}
@@ -197,6 +199,9 @@ static void keep(struct h2_connection *c, const char *p, size_t n)
 	}
 	memcpy(rest + left, p, n);
 	mem_free(c->rest);
+	unsent_count(&server_of(c)->unsent, c->rest_user, -(ptrdiff_t)c->rest_n);
+	c->rest_user = c->kept.payer.user; /* of all whose answers are in it, the last */
+	unsent_count(&server_of(c)->unsent, c->rest_user, (ptrdiff_t)(left + n));
 	c->rest = rest;
 	c->rest_n = left + n;
 	c->rest_at = 0;
@@ -206,7 +211,9 @@ static void send_sealed(struct h2_connection *c)
 {
 	struct buf *sealed = &c->thread->sealed;
 	if (!c->rest) {
-		c->moved_ms = c->thread->now_ms; /* the time of what is kept now begins now */
+		c->moved_ms =
+			c->thread
+				->now_ms; /* the deadline of kept output starts with the first byte that the socket did not take */
 	}
 	size_t taken = c->rest ? 0 : send_some(c, sealed->p, sealed->n);
 	if (taken < sealed->n) {
@@ -301,165 +308,32 @@ static void fail(struct h2_connection *c, uint32_t code)
 	}
 }
 
-int h2_connection_call_calm(struct h2_connection *c, const char *abuse)
+void h2_connection_add_abandoned(struct h2_connection *c)
 {
-	if (!c->abuse) {
-		c->abuse = abuse;
-		http_count(&server_of(c)->http2_abuses, 1);
-		h2_thread_enqueue(c);
-	}
-	return NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-bool h2_connection_charge_reset(struct h2_connection *c)
-{
-	struct h2_allowance allowance = reset_allowance;
-	allowance.burst += h2_connection_max_streams(c);
-	if (h2_budget_take(&c->resets, &allowance, c->thread->now_ms)) {
-		return true;
-	}
-	h2_connection_call_calm(c, "resets");
-	return false;
-}
-
-static bool charge_control(struct h2_connection *c)
-{
-	if (h2_budget_take(&c->controls, &control_allowance, c->thread->now_ms)) {
-		return true;
-	}
-	h2_connection_call_calm(c, "frames that bring nothing");
-	return false;
-}
-
-static bool charge_update(struct h2_connection *c)
-{
-	if (c->updates_earned) {
-		c->updates_earned--;
-		return true;
-	}
-	return charge_control(c);
-}
-
-static bool charge_continuation(struct h2_connection *c)
-{
-	if (++c->n_continuations <= CONTINUATIONS) {
-		return true;
-	}
-	h2_connection_call_calm(c, "a head in too many frames");
-	return false;
-}
-
-static bool is_among_closed(const struct h2_connection *c, int32_t id)
-{
-	for (size_t i = 0; i < H2_CLOSED; i++) {
-		if (c->closed_ids[i] == id) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Those that we have reset are kept as they are, others as negative numbers. */
-void h2_connection_remember_closed(struct h2_connection *c, int32_t id, bool is_reset)
-{
-	if (!is_among_closed(c, id)) {
-		c->closed_ids[c->n_closed++ % H2_CLOSED] = is_reset ? id : -id;
+	if (++c->n_abandoned == h2_connection_max_streams(c)) {
+		c->crowded_ms = c->thread->now_ms;
 	}
 }
 
-/* nghttp2 does not remember streams that are over. */
-static bool is_gone(const struct h2_connection *c, int32_t id)
+void h2_connection_drop_abandoned(struct h2_connection *c)
 {
-	return id <= c->last_id && !nghttp2_session_find_stream(c->session, id);
-}
-
-static bool break_off(struct h2_connection *c, uint32_t code)
-{
-	c->error = code;
-	return false;
-}
-
-/* What was on its way when we reset a stream is no mistake of the client's; a head for any other that is over is one. */
-static bool judge_id(struct h2_connection *c, int32_t id)
-{
-	if (is_gone(c, id) && !is_among_closed(c, id)) {
-		return break_off(c, is_among_closed(c, -id) ? NGHTTP2_STREAM_CLOSED : NGHTTP2_PROTOCOL_ERROR);
-	}
-	c->last_id = MAX(c->last_id, id);
-	return true;
-}
-
-static bool charge_data(struct h2_connection *c, const nghttp2_frame_hd *hd)
-{
-	if (is_gone(c, hd->stream_id) && !is_among_closed(c, hd->stream_id)) {
-		nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, hd->stream_id, NGHTTP2_STREAM_CLOSED);
-		h2_thread_enqueue(c);
-		return charge_control(c);
-	}
-	return hd->length > 0 || (hd->flags & NGHTTP2_FLAG_END_STREAM) || charge_control(c);
-}
-
-static bool charge_frame(struct h2_connection *c, const nghttp2_frame_hd *hd)
-{
-	switch (hd->type) {
-	case NGHTTP2_DATA:
-		return charge_data(c, hd);
-	case NGHTTP2_HEADERS:
-		c->n_continuations = 0;
-		if (!judge_id(c, hd->stream_id)) {
-			return false;
-		}
-		c->head_ms = hd->flags & NGHTTP2_FLAG_END_HEADERS ? 0 : c->thread->now_ms;
-		return true;
-	case NGHTTP2_CONTINUATION:
-		c->head_ms = hd->flags & NGHTTP2_FLAG_END_HEADERS ? 0 : c->head_ms;
-		return charge_continuation(c);
-	case NGHTTP2_RST_STREAM:
-		return h2_connection_charge_reset(c);
-	case NGHTTP2_WINDOW_UPDATE:
-		return charge_update(c);
-	default:
-		return charge_control(c);
+	if (c->n_abandoned-- == h2_connection_max_streams(c)) {
+		c->crowded_ms = 0;
 	}
 }
 
-/* Once nghttp2 knows that the client has heard of the limit on streams, one stream too many ends the connection, and all others
- * with it. Until then it is refused, which clients take well. So nghttp2 does not hear of it: of the two SETTINGS that are sent, the
- * second has the limit, and its acknowledgement ends here. */
-static bool is_kept_from_nghttp2(struct h2_connection *c, const nghttp2_frame_hd *hd)
+/* A stranger's abandoned streams keep their places: resetting them does not get it more handlers. */
+bool h2_connection_has_room(const struct h2_connection *c)
 {
-	return hd->type == NGHTTP2_SETTINGS && (hd->flags & NGHTTP2_FLAG_ACK) && hd->length == 0 && hd->stream_id == 0 &&
-		++c->n_settings_acked == 2;
+	unsigned max = h2_connection_max_streams(c);
+	unsigned n_excused = c->leaving == H2_STAYS ? c->n_abandoned : MIN(c->n_abandoned, max);
+	return c->n_streams - (c->kept.is_vouched ? n_excused : 0) < max;
 }
 
-static uint32_t number_at(const char *p, size_t n)
+/* Most handlers that nobody waits for finish in milliseconds. Until then the client gets no more handlers. */
+static bool is_crowded(const struct h2_connection *c)
 {
-	uint32_t number = 0;
-	for (size_t i = 0; i < n; i++) {
-		number = number << 8 | (unsigned char)p[i];
-	}
-	return number;
-}
-
-/* A stream that depends on itself, or on no stream: nghttp2 lets it go by, where priorities are off. rest: what has come of the frame. */
-static bool judge_priority(struct h2_connection *c, int32_t id, struct str rest)
-{
-	bool is_circle = id == 0 || (rest.n >= 4 && (number_at(rest.p, 4) & INT32_MAX) == (uint32_t)id);
-	return !is_circle || break_off(c, NGHTTP2_PROTOCOL_ERROR);
-}
-
-/* A frame's head is there. */
-static bool judge_frame(struct h2_connection *c, const char *head, struct str rest)
-{
-	nghttp2_frame_hd hd = {
-		.length = number_at(head, 3),
-		.type = (uint8_t)head[3],
-		.flags = (uint8_t)head[4],
-		.stream_id = (int32_t)(number_at(head + 5, 4) & INT32_MAX),
-	};
-	c->frame_left = (uint32_t)hd.length;
-	c->is_frame_kept = is_kept_from_nghttp2(c, &hd);
-	return (hd.type != NGHTTP2_PRIORITY || judge_priority(c, hd.stream_id, rest)) && charge_frame(c, &hd);
+	return c->crowded_ms && c->leaving == H2_STAYS && c->kept.is_vouched;
 }
 
 static ssize_t on_send(nghttp2_session *session, const uint8_t *p, size_t n, int flags, void *arg)
@@ -499,6 +373,10 @@ int h2_sessions_open(struct h2 *h)
 	nghttp2_option_set_no_auto_window_update(h->option, 1);
 	nghttp2_option_set_no_closed_streams(h->option, 1);
 	nghttp2_option_set_max_outbound_ack(h->option, 256);
+#ifdef HAVE_NGHTTP2_STREAM_RESET_RATE_LIMIT
+	/* Resets have a budget here (charge_cancel()). nghttp2's own is 33 a second, whoever the client is. */
+	nghttp2_option_set_stream_reset_rate_limit(h->option, UINT32_MAX, UINT32_MAX);
+#endif
 	nghttp2_session_callbacks_set_send_callback(h->callbacks, on_send);
 	nghttp2_session_callbacks_set_data_source_read_length_callback(h->callbacks, on_data_length);
 	h2_stream_set_callbacks(h->callbacks);
@@ -516,10 +394,11 @@ void h2_sessions_close(struct h2 *h)
 
 /* Reading. */
 
-/* Its answers wait in nghttp2, which has no limit for them. */
+/* True: nothing is read from the client now. nghttp2 queues frames for it without a limit, so we count them. */
 static bool is_paused(const struct h2_connection *c)
 {
-	return c->rest && nghttp2_session_get_outbound_queue_size(c->session) > QUEUED_FRAMES + 2 * c->n_streams;
+	bool is_flooded = c->rest && nghttp2_session_get_outbound_queue_size(c->session) > QUEUED_FRAMES + 2 * c->n_streams;
+	return is_flooded || is_crowded(c);
 }
 
 static void feed(struct h2_connection *c, const char *p, size_t n)
@@ -541,7 +420,7 @@ static size_t take_head(struct h2_connection *c, struct str text)
 		return n;
 	}
 	c->frame_head_n = 0;
-	if (!judge_frame(c, c->frame_head, (struct str){text.p + n, text.n - n})) {
+	if (!h2_judge_frame(c, c->frame_head, (struct str){text.p + n, text.n - n})) {
 		fail(c, c->error ? c->error : NGHTTP2_ENHANCE_YOUR_CALM);
 	} else if (!c->is_frame_kept) {
 		feed(c, c->frame_head, sizeof(c->frame_head));
@@ -592,8 +471,9 @@ static bool read_record(struct h2_connection *c)
 
 static void read_records(struct h2_connection *c)
 {
+	c->n_begun = 0;
 	for (unsigned i = 0; i < READ_RECORDS && c->may_read && !c->is_over && !c->is_failing && !is_paused(c); i++) {
-		if (!read_record(c)) {
+		if (!read_record(c) || c->n_begun >= BEGUN_STREAMS) {
 			break;
 		}
 	}
@@ -695,6 +575,7 @@ static void free_connection(struct h2_connection *c)
 	}
 	list_remove(&c->link);
 	list_remove(&c->run_link);
+	assert(list_is_empty(&c->due_link));
 	atomic_fetch_sub_explicit(&c->thread->n_connections, 1, memory_order_relaxed);
 	int fd = c->kept.fd;
 	keeper_remove(s->keeper, &c->kept);
@@ -702,11 +583,12 @@ static void free_connection(struct h2_connection *c)
 	h2_peer_unref(c->peer);
 	tls_identity_unref(c->identity);
 	mem_free(c->ahead);
+	unsent_count(&s->unsent, c->rest_user, -(ptrdiff_t)c->rest_n);
 	mem_free(c->rest);
 	mem_free(c);
 }
 
-/* In steps, each of which is made once: what handlers still wait for keeps the rest of the connection. */
+/* Ends the connection in steps, each of which is made once. The memory stays until no handler waits for anything. */
 static void end(struct h2_connection *c)
 {
 	if (c->session) {
@@ -762,7 +644,7 @@ static void leave_now(struct h2_connection *c)
 	c->leaving = H2_LEAVES;
 	c->leaving_ms = c->thread->now_ms;
 	nghttp2_submit_goaway(
-		c->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR, NULL, 0);
+		c->session, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(c->session), c->leaving_code, NULL, 0);
 	h2_thread_enqueue(c);
 }
 
@@ -776,9 +658,9 @@ void h2_connection_on_pong(struct h2_connection *c, const uint8_t opaque[8])
 
 void h2_connection_settle(struct h2_connection *c)
 {
-	bool is_quiet = c->n_streams == 0;
+	enum keeper_phase phase = c->n_working ? KEEPER_WORK : c->n_streams ? KEEPER_STREAM : KEEPER_QUIET;
 	c->quiet_ms = c->thread->now_ms;
-	keeper_set_phase(&c->kept, is_quiet ? KEEPER_QUIET : KEEPER_WORK, c->quiet_ms);
+	keeper_set_phase(&c->kept, phase, c->quiet_ms);
 	if (c->is_over) {
 		h2_thread_enqueue(c); /* what it still waited for may have been this */
 	}
@@ -791,7 +673,9 @@ void h2_connection_sweep(struct h2_connection *c)
 	if (c->is_over || !c->session) {
 		return;
 	}
-	bool is_stuck = c->rest && now - c->moved_ms > (c->is_failing ? LEAVE_MS : o->body_timeout_ms);
+	bool is_in_the_way = c->is_failing || unsent_is_full(&server_of(c)->unsent, &c->kept.payer);
+	int64_t stall_ms = is_in_the_way ? LEAVE_MS : c->thread->is_draining ? o->drain_stall_ms : o->body_timeout_ms;
+	bool is_stuck = c->rest && now - c->moved_ms > stall_ms;
 	if (is_stuck || (c->head_ms && now - c->head_ms > o->header_timeout_ms)) {
 		give_up(c);
 		return;
@@ -800,6 +684,11 @@ void h2_connection_sweep(struct h2_connection *c)
 	if (c->leaving == H2_LEAVES && c->n_streams == 0 && now - c->leaving_ms > LEAVE_MS) {
 		give_up(c);
 		return;
+	}
+	if (is_crowded(c) && now - c->crowded_ms > LEAVE_MS) {
+		c->leaving_code = NGHTTP2_ENHANCE_YOUR_CALM;
+		http_count(&server_of(c)->http2_abuses, 1);
+		h2_connection_leave(c);
 	}
 	if (c->leaving == H2_STAYS && c->quiet_ms && c->n_streams == 0 && now - c->quiet_ms > o->idle_timeout_ms) {
 		leave_now(c);
@@ -811,7 +700,22 @@ void h2_connection_sweep(struct h2_connection *c)
 	}
 }
 
-/* Its life. */
+/* A client that reads no frame at all would not let a stream end: then its connection does. */
+void h2_connection_give_way(struct h2_connection *c)
+{
+	bool is_asked = false;
+	if (c->is_over || !c->session) {
+		return;
+	}
+	list_for_each_safe(it, &c->streams) {
+		is_asked |= h2_stream_give_way(list_entry(it, struct h2_stream, link));
+	}
+	if (is_asked && c->is_blocked) {
+		give_up(c);
+	}
+}
+
+/* Making a connection, and its events. */
 
 struct h2_connection *h2_connection_new(struct h2_thread *t, int fd, const struct sockaddr *address, socklen_t size)
 {
@@ -822,6 +726,7 @@ struct h2_connection *h2_connection_new(struct h2_thread *t, int fd, const struc
 	memcpy(&c->address, address, c->address_size);
 	list_init(&c->link);
 	list_init(&c->run_link);
+	list_init(&c->due_link);
 	list_init(&c->streams);
 	return c;
 }

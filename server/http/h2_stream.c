@@ -32,7 +32,20 @@ static nghttp2_session *session_of(const struct h2_stream *s)
 	return s->connection->session;
 }
 
-/* Its end. */
+static void set_phase(struct h2_stream *s, enum keeper_phase phase, int64_t since_ms)
+{
+	struct h2_connection *c = s->connection;
+	unsigned n_before = c->n_working;
+	c->n_working += phase == KEEPER_WORK;
+	c->n_working -= s->phase == KEEPER_WORK;
+	s->phase = phase;
+	s->since_ms = since_ms;
+	if (!c->n_working != !n_before) {
+		h2_connection_settle(c);
+	}
+}
+
+/* The end of a stream. */
 
 static void drop_held(struct h2_stream *s)
 {
@@ -74,9 +87,11 @@ static void lose(struct h2_stream *s)
 {
 	s->id = -1;
 	drop_held(s);
-	if (s->has_begun && !s->x->status) {
-		s->x->is_cut = true;
+	if (s->has_begun && !s->x->request.status) {
+		s->x->request.is_cut = true;
 		if (s->is_suspended) {
+			s->is_abandoned = true;
+			h2_connection_add_abandoned(s->connection);
 			return;
 		}
 	}
@@ -141,7 +156,7 @@ static bool has_no_content(unsigned status)
 static void fill_fields(struct h2_stream *s, struct answer_fields *f)
 {
 	struct http_exchange *x = s->x;
-	add(f, ":status", arena_printf(&x->arena, "%u", x->status).p);
+	add(f, ":status", arena_printf(&x->request.arena, "%u", x->request.status).p);
 	for (const struct answer_header *h = x->answer_headers; h; h = h->next) {
 		add(f, h->name, h->value);
 	}
@@ -149,13 +164,19 @@ static void fill_fields(struct h2_stream *s, struct answer_fields *f)
 	for (; common && (*common)[0]; common++) {
 		add(f, (*common)[0], (*common)[1]);
 	}
-	if (x->answer_length != HTTP_LENGTH_UNKNOWN && !has_no_content(x->status)) {
-		add(f, "content-length", arena_printf(&x->arena, "%llu", (unsigned long long)x->answer_length).p);
+	if (x->answer_length != HTTP_LENGTH_UNKNOWN && !has_no_content(x->request.status)) {
+		add(f, "content-length", arena_printf(&x->request.arena, "%llu", (unsigned long long)x->answer_length).p);
 	}
 	add(f, "date", h2_thread_date(s->connection->thread));
 }
 
 /* The answer's body. */
+
+static void note_progress(struct h2_stream *s, int64_t now_ms)
+{
+	s->since_ms = now_ms;
+	atomic_store_explicit(&s->x->unsent.moved_ms, now_ms, memory_order_relaxed);
+}
 
 /* n bytes are to come right behind the frame's head (on_send_data). */
 static ssize_t give_known(struct h2_stream *s, size_t *at, uint64_t total, size_t max, uint32_t *flags)
@@ -163,7 +184,7 @@ static ssize_t give_known(struct h2_stream *s, size_t *at, uint64_t total, size_
 	size_t n = (size_t)MIN(total - *at, (uint64_t)max);
 	*at += n;
 	*flags |= NGHTTP2_DATA_FLAG_NO_COPY | (*at == total ? NGHTTP2_DATA_FLAG_EOF : 0);
-	s->since_ms = s->connection->thread->now_ms;
+	note_progress(s, s->connection->thread->now_ms);
 	return (ssize_t)n;
 }
 
@@ -233,17 +254,19 @@ static bool submit(struct h2_stream *s)
 {
 	struct http_exchange *x = s->x;
 	nghttp2_nv first[ANSWER_FIELDS];
-	struct answer_fields fields = {.nv = first, .room = ANSWER_FIELDS, .arena = &x->arena};
+	struct answer_fields fields = {.nv = first, .room = ANSWER_FIELDS, .arena = &x->request.arena};
 	nghttp2_data_provider provider = {.source.ptr = s, .read_callback = on_read};
-	bool is_empty = x->head.framing.is_head_request || x->answer_length == 0 || has_no_content(x->status);
+	bool is_empty = x->request.head.framing.is_head_request || x->answer_length == 0 || has_no_content(x->request.status);
 	fill_fields(s, &fields);
-	s->phase = KEEPER_SEND;
-	s->since_ms = s->connection->thread->now_ms;
+	set_phase(s, KEEPER_SEND, s->connection->thread->now_ms);
 	h2_thread_enqueue(s->connection);
-	return nghttp2_submit_response(session_of(s), s->id, fields.nv, fields.n, is_empty ? NULL : &provider) == 0;
+	bool is_submitted =
+		nghttp2_submit_response(session_of(s), s->id, fields.nv, fields.n, is_empty ? NULL : &provider) == 0;
+	http_exchange_let_go(x);
+	return is_submitted;
 }
 
-/* What an exchange asks of its wire. */
+/* The functions of struct exchange_wire. */
 
 static void on_suspend(struct http_exchange *x)
 {
@@ -257,8 +280,8 @@ static void on_resume(struct http_exchange *x)
 
 static void on_set_phase(struct http_exchange *x, enum keeper_phase phase, int64_t now_ms)
 {
-	x->stream->phase = phase;
-	x->stream->since_ms = now_ms;
+	set_phase(x->stream, phase, now_ms);
+	note_progress(x->stream, now_ms);
 }
 
 static bool is_client_gone(struct http_exchange *x)
@@ -301,6 +324,11 @@ static bool answer(struct http_exchange *x)
 	return true;
 }
 
+static void on_evict(struct http_exchange *x)
+{
+	h2_thread_evict(x->stream->connection->thread);
+}
+
 static void on_end(struct http_exchange *x)
 {
 	struct h2_stream *s = x->stream;
@@ -311,6 +339,10 @@ static void on_end(struct http_exchange *x)
 	drop_held(s);
 	list_remove(&s->link);
 	c->n_streams--;
+	if (s->is_abandoned) {
+		h2_connection_drop_abandoned(c);
+	}
+	c->n_working -= s->phase == KEEPER_WORK;
 	h2_connection_settle(c);
 }
 
@@ -328,8 +360,10 @@ static const struct exchange_wire h2_wire = {
 	.is_client_gone = is_client_gone,
 	.answer_early = answer,
 	.answer = answer,
+	.evict = on_evict,
 	.end = on_end,
 	.release = on_release,
+	.own_size = sizeof(struct h2_stream),
 };
 
 /* The request. */
@@ -337,7 +371,7 @@ static const struct exchange_wire h2_wire = {
 static struct h2_stream *stream_new(struct h2_connection *c, int32_t id)
 {
 	struct http_exchange *x = http_exchange_new(c->thread->server, &h2_wire);
-	struct h2_stream *s = arena_new(&x->arena, struct h2_stream);
+	struct h2_stream *s = http_exchange_own(x);
 	*s = (struct h2_stream){.x = x, .connection = c, .id = id, .phase = KEEPER_BODY, .since_ms = c->thread->now_ms};
 	x->stream = s;
 	x->kept = &c->kept;
@@ -345,15 +379,16 @@ static struct h2_stream *stream_new(struct h2_connection *c, int32_t id)
 	list_append(&c->streams, &s->link);
 	buf_init(&s->held, HELD_CONNECTION);
 	c->n_streams++;
+	c->n_begun++;
 	h2_connection_settle(c);
 	return s;
 }
 
-/* The client holds its body back until it is told to go on. */
+/* The client holds its body back until a 100 Continue. */
 static void tell_to_continue(struct h2_stream *s)
 {
 	const nghttp2_nv status = field_of(":status", 7, "100", 3);
-	if (s->x->head.framing.awaits_continue && !s->is_complete) {
+	if (s->x->request.head.framing.awaits_continue && !s->is_complete) {
 		nghttp2_submit_headers(session_of(s), NGHTTP2_FLAG_NONE, s->id, NULL, &status, 1, NULL);
 	}
 }
@@ -362,7 +397,7 @@ static void tell_to_continue(struct h2_stream *s)
 static void go_on(struct h2_stream *s)
 {
 	struct http_exchange *x = s->x;
-	if (s->is_suspended || x->status || s->id < 0) {
+	if (s->is_suspended || x->request.status || s->id < 0) {
 		return;
 	}
 	tell_to_continue(s);
@@ -377,7 +412,10 @@ static void go_on(struct h2_stream *s)
 			return;
 		}
 	}
-	if (s->is_complete) {
+	if (s->is_complete && h2_thread_is_late(s->connection->thread)) {
+		s->is_suspended = true;
+		h2_thread_push(s->connection->thread, s);
+	} else if (s->is_complete) {
 		http_exchange_run(x);
 	}
 }
@@ -385,12 +423,12 @@ static void go_on(struct h2_stream *s)
 static void begin(struct h2_stream *s, bool is_complete)
 {
 	struct http_exchange *x = s->x;
-	x->refusal = h2_head_finish(&s->head, &x->head, &x->arena, !is_complete, &x->problem);
+	x->refusal = h2_head_finish(&s->head, &x->request.head, &x->request.arena, !is_complete, &x->problem);
 	s->is_complete = is_complete;
 	s->peer = h2_connection_peer(s->connection);
 	s->has_begun = true;
-	x->peer = &s->peer->peer;
-	x->started_ns = clock_mono_ns();
+	x->request.peer = &s->peer->peer;
+	x->request.started_ns = clock_mono_ns();
 	http_exchange_begin(x);
 	go_on(s);
 }
@@ -401,7 +439,7 @@ static void complete(struct h2_stream *s)
 	go_on(s);
 }
 
-/* It is known again what is wanted of it. */
+/* The stream has come off the stack of woken ones: does what it was suspended for. */
 void h2_stream_resumed(struct h2_stream *s)
 {
 	struct http_exchange *x = s->x;
@@ -413,7 +451,7 @@ void h2_stream_resumed(struct h2_stream *s)
 	if (s->is_answer_due) {
 		s->is_answer_due = false;
 		answer(x);
-	} else if (x->status) {
+	} else if (x->request.status) {
 		if (s->id >= 0) {
 			nghttp2_session_resume_data(session_of(s), s->id);
 		}
@@ -440,7 +478,7 @@ static bool is_request(const nghttp2_frame *frame)
 	return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
 }
 
-/* One after the other: no stream goes before another because a client says so. */
+/* Serves streams in turn: a client cannot make one stream go before another. */
 static void serve_in_turn(nghttp2_session *session, int32_t id)
 {
 	nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
@@ -455,7 +493,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	if (!is_request(frame)) {
 		return 0;
 	}
-	if (c->n_streams >= h2_connection_max_streams(c)) {
+	c->cancels_earned++;
+	if (!h2_connection_has_room(c)) {
 		nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
 		return 0;
 	}
@@ -476,9 +515,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	if (!is_request(frame) || !s) {
 		/* Nobody wants them; but opening them costs time. */
 		c->dropped_n += name_n + value_n + H2_HEAD_FIELD_COST;
-		return c->dropped_n <= 2 * max ? 0 : h2_connection_call_calm(c, "fields");
+		return c->dropped_n <= 2 * max ? 0 : h2_judge_abuse(c, "fields");
 	}
-	return h2_head_add(&s->head, &s->x->head, &s->x->arena, n, v, max) ? 0 : h2_connection_call_calm(c, "fields");
+	return h2_head_add(&s->head, &s->x->request.head, &s->x->request.arena, n, v, max) ? 0 : h2_judge_abuse(c, "fields");
 }
 
 /* A field that nghttp2 does not let through. Its way would be to leave it out. */
@@ -520,7 +559,7 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
 	return 0;
 }
 
-/* The handler waits in on_headers. */
+/* Keeps bytes of a body whose handler still waits in on_headers. */
 static void hold(struct h2_stream *s, const char *p, size_t n)
 {
 	struct h2_connection *c = s->connection;
@@ -534,7 +573,7 @@ static void hold(struct h2_stream *s, const char *p, size_t n)
 	atomic_fetch_add_explicit(all, n, memory_order_relaxed);
 }
 
-/* Of a body that nobody wants (any more). */
+/* Discards n bytes of a body that nobody wants any more. */
 static void let_go_by(struct h2_connection *c, int32_t id, size_t n)
 {
 	nghttp2_session_consume_stream(c->session, id, n);
@@ -559,6 +598,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	if (s->was_reset) {
 		return 0;
 	}
+	s->heard_ms = c->thread->now_ms;
 	if (s->x->is_head_waiting) {
 		hold(s, (const char *)p, n);
 		return 0;
@@ -581,14 +621,22 @@ static void on_answered(struct h2_stream *s)
 	}
 }
 
+/* We end it because of our limits, or of what we answer. That is no mistake of the client's, but a stranger pays for it all the same. */
+static bool is_free(const struct h2_connection *c, const struct h2_stream *s, uint32_t code)
+{
+	bool is_ours = code == NGHTTP2_REFUSED_STREAM || code == NGHTTP2_CANCEL ||
+		(code == NGHTTP2_INTERNAL_ERROR && s && s->x->request.status);
+	return code == NGHTTP2_NO_ERROR || (is_ours && c->kept.is_vouched);
+}
+
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2_connection *c = arg;
 	if (frame->hd.type == NGHTTP2_RST_STREAM) {
-		h2_connection_remember_closed(c, frame->hd.stream_id, true);
+		h2_judge_note_closed(c, frame->hd.stream_id, true);
 		http_count(&c->thread->server->http2_refused, frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM);
-		if (frame->rst_stream.error_code != NGHTTP2_NO_ERROR) {
-			h2_connection_charge_reset(c);
+		if (!is_free(c, stream_at(session, frame->hd.stream_id), frame->rst_stream.error_code)) {
+			h2_judge_reset(c);
 		}
 		return 0;
 	}
@@ -608,7 +656,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 {
 	struct h2_stream *s = stream_at(session, id);
 	(void)code;
-	h2_connection_remember_closed(arg, id, false);
+	h2_judge_note_closed(arg, id, false);
 	if (s) {
 		lose(s);
 	}
@@ -627,12 +675,45 @@ void h2_stream_set_callbacks(nghttp2_session_callbacks *callbacks)
 	nghttp2_session_callbacks_set_send_data_callback(callbacks, on_send_data);
 }
 
+/* A small answer fits into the windows that clients begin with, and the socket takes it: so a stranger holds it up on purpose. */
+static bool is_held_up_by_stranger(const struct h2_stream *s)
+{
+	const struct http_exchange *x = s->x;
+	const struct h2_connection *c = s->connection;
+	return s->phase == KEEPER_SEND && !c->kept.is_vouched && !c->rest && x->answer_body != ANSWER_STREAM &&
+		x->answer_length <= NGHTTP2_INITIAL_WINDOW_SIZE;
+}
+
+bool h2_stream_is_late(const struct h2_stream *s)
+{
+	return h2_thread_is_late(s->connection->thread);
+}
+
+/* Nothing is left of its answer when this returns, or soon. */
+bool h2_stream_give_way(struct h2_stream *s)
+{
+	bool is_evicted = s->id >= 0 && atomic_load_explicit(&s->x->unsent.is_evicted, memory_order_relaxed);
+	if (is_evicted) {
+		reset(s, NGHTTP2_CANCEL);
+	}
+	return is_evicted;
+}
+
 /* Deadlines: for a whole body, and for progress of an answer. */
 void h2_stream_sweep(struct h2_stream *s)
 {
-	int64_t late_ms = s->connection->thread->now_ms - server_of(s)->options.body_timeout_ms;
-	bool is_slow = s->phase == KEEPER_SEND || (s->phase == KEEPER_BODY && !s->is_complete);
-	if (s->id >= 0 && is_slow && s->since_ms < late_ms) {
+	const struct http_options *o = &server_of(s)->options;
+	const struct h2_thread *t = s->connection->thread;
+	int64_t stall_ms = t->is_draining ? o->drain_stall_ms : o->body_timeout_ms;
+	int64_t passed_ms = t->now_ms - s->since_ms;
+	bool is_late = false;
+	if (s->phase == KEEPER_SEND) {
+		is_late = passed_ms > (is_held_up_by_stranger(s) ? o->stranger_grace_ms : stall_ms);
+	} else if (s->phase == KEEPER_BODY && !s->is_complete) {
+		struct body_patience p = keeper_body_patience(server_of(s)->keeper, t->now_ms, t->is_draining);
+		is_late = passed_ms > p.whole_ms || t->now_ms - MAX(s->since_ms, s->heard_ms) > p.silent_ms;
+	}
+	if (s->id >= 0 && is_late) {
 		reset(s, NGHTTP2_CANCEL);
 	}
 }

@@ -25,6 +25,7 @@ enum {
 	MAX_EVENTS = 256,
 	SWEEP_MS = 1000,
 	SWEEP_MIN_MS = 50,
+	STEP_NS = 5000000, /* of handlers in one step of a turn: what is left waits for the next turn */
 };
 
 static _Thread_local const struct h2_thread *this_thread;
@@ -50,7 +51,39 @@ void h2_thread_push(struct h2_thread *t, struct h2_stream *s)
 	}
 }
 
-/* Oldest wake first. */
+bool h2_thread_is_late(const struct h2_thread *t)
+{
+	return clock_mono_ns() - t->turn_ns > STEP_NS;
+}
+
+static void add_due(struct h2_thread *t, struct h2_stream *s)
+{
+	struct h2_connection *c = s->connection;
+	s->next_woken = NULL;
+	if (c->due) {
+		*c->due_end = s;
+	} else {
+		c->due = s;
+		list_append(&t->due, &c->due_link);
+	}
+	c->due_end = &s->next_woken;
+}
+
+/* Takes one stream of each connection in turn: a connection with a hundred woken streams delays only its own. */
+static struct h2_stream *take_due(struct h2_thread *t)
+{
+	struct h2_connection *c = list_entry(t->due.next, struct h2_connection, due_link);
+	struct h2_stream *s = c->due;
+	c->due = s->next_woken;
+	list_remove(&c->due_link);
+	if (c->due) {
+		list_append(&t->due, &c->due_link);
+	}
+	h2_thread_enqueue(c);
+	return s;
+}
+
+/* Oldest wake first. One handler at least runs in each turn. */
 static void take_woken(struct h2_thread *t)
 {
 	struct h2_stream *oldest = NULL;
@@ -64,8 +97,13 @@ static void take_woken(struct h2_thread *t)
 	while (oldest) {
 		s = oldest;
 		oldest = s->next_woken;
-		h2_thread_enqueue(s->connection);
-		h2_stream_resumed(s);
+		add_due(t, s);
+	}
+	while (!list_is_empty(&t->due)) {
+		h2_stream_resumed(take_due(t));
+		if (h2_thread_is_late(t)) {
+			break;
+		}
 	}
 }
 
@@ -88,10 +126,13 @@ static void know(struct h2_thread *t, struct h2_connection *c)
 static void wait_for_events(struct h2_thread *t)
 {
 	struct epoll_event events[MAX_EVENTS];
-	bool is_busy = !list_is_empty(&t->runnable) || atomic_load_explicit(&t->woken, memory_order_relaxed);
+	bool is_busy = !list_is_empty(&t->runnable) || !list_is_empty(&t->due) ||
+		atomic_load_explicit(&t->woken, memory_order_relaxed) ||
+		atomic_load_explicit(&t->has_evicted, memory_order_relaxed);
 	int timeout = is_busy ? 0 : list_is_empty(&t->connections) ? -1 : (int)MIN((int64_t)SWEEP_MS, t->sweep_ms);
 	int n = epoll_wait(t->epoll, events, MAX_EVENTS, timeout);
-	t->now_ms = clock_mono_ms();
+	t->turn_ns = clock_mono_ns();
+	t->now_ms = t->turn_ns / 1000000;
 	for (int i = 0; i < n; i++) {
 		struct h2_connection *c = events[i].data.ptr;
 		if (c) {
@@ -112,13 +153,29 @@ static void run_all(struct h2_thread *t)
 	list_for_each(it, &t->runnable) {
 		h2_connection_read(list_entry(it, struct h2_connection, run_link));
 	}
+	t->turn_ns = clock_mono_ns();
 	take_woken(t);
+	t->turn_ns = clock_mono_ns();
 	list_init(&batch);
 	list_splice(&batch, &t->runnable);
 	while (!list_is_empty(&batch)) {
 		struct h2_connection *c = list_entry(batch.next, struct h2_connection, run_link);
 		list_remove(&c->run_link);
 		h2_connection_write(c);
+	}
+}
+
+void h2_thread_evict(struct h2_thread *t)
+{
+	if (!atomic_exchange_explicit(&t->has_evicted, true, memory_order_release) && t != this_thread) {
+		wake_thread(t);
+	}
+}
+
+static void give_way(struct h2_thread *t)
+{
+	list_for_each_safe(it, &t->connections) {
+		h2_connection_give_way(list_entry(it, struct h2_connection, link));
 	}
 }
 
@@ -152,12 +209,15 @@ static void *h2_main(void *arg)
 			begin_drain(t);
 		}
 		sweep(t, t->sweep_ms, &next_sweep);
+		if (atomic_exchange_explicit(&t->has_evicted, false, memory_order_acquire)) {
+			give_way(t);
+		}
 		run_all(t);
 	}
 	return NULL;
 }
 
-/* Of RFC 9110; the same for a second. */
+/* The Date of RFC 9110, written anew once a second. */
 const char *h2_thread_date(struct h2_thread *t)
 {
 	static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -190,6 +250,7 @@ static struct h2_thread *thread_new(struct http_server *s)
 	t->sweep_ms = choose_sweep(&s->options);
 	list_init(&t->connections);
 	list_init(&t->runnable);
+	list_init(&t->due);
 	buf_init(&t->sealed, H2_SEALED_MAX);
 	t->epoll = epoll_create1(EPOLL_CLOEXEC);
 	t->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -252,7 +313,8 @@ static struct h2_thread *least_loaded(struct h2 *h)
 	return best;
 }
 
-/* Its first bytes are there, so an event comes at once. The keeper knows of it before its thread does. */
+/* The client's first bytes are there, so an event comes at once. The keeper learns of the connection before its thread
+ * does. */
 bool h2_admit(struct h2 *h, int fd, const struct sockaddr *address, socklen_t size)
 {
 	struct h2_thread *t = least_loaded(h);

@@ -22,25 +22,6 @@ struct http_head_scan {
 /* text: all that has come so far, from the beginning. The size of the head with the empty line that ends it; 0: more must come. */
 size_t http_head_scan(struct http_head_scan *s, struct str text);
 
-struct http_framing {
-	bool has_body; /* one was announced; it may turn out to be empty */
-	bool is_chunked;
-	uint64_t length;      /* of a body that is not chunked */
-	bool awaits_continue; /* the client holds the body back until it is told to go on */
-	bool is_http10;
-	bool is_head_request;  /* answered without a body */
-	bool wants_close;      /* the connection is to end behind the answer */
-	bool wants_keep_alive; /* an HTTP/1.0 client's wish for the opposite */
-};
-
-struct http_head {
-	struct str method;
-	struct str target;                /* as sent; of the absolute form, the path and query */
-	const struct http_header *fields; /* in order; values without the blanks around */
-	size_t n_fields;
-	struct http_framing framing;
-};
-
 /* A whole head, as http_head_scan() found it. 0; or the status to refuse with, and a sentence in *ret_problem. Slices of *ret lie in text,
  * or in the arena. */
 unsigned http_head_parse(struct http_head *ret, struct arena *a, struct str text, size_t max, const char **ret_problem);
@@ -53,5 +34,28 @@ enum { HTTP_HEAD_CANONICAL_MAX = 192 };
 
 /* The shortest head that lets libmicrohttpd find the end of the body and decide what becomes of the connection; its length. */
 size_t http_head_write(char out[HTTP_HEAD_CANONICAL_MAX], const struct http_framing *f);
+
+/* The head of a request over HTTP/2, field by field. It is judged as that of HTTP/1.1 is (http_head.h), and ends up in the same struct.
+ *
+ * nghttp2 has refused what HTTP/2 calls malformed: unknown or misplaced pseudo header fields, upper case in names, fields of a
+ * connection. Such a stream is reset, and nobody hears of it. */
+enum {
+	H2_HEAD_FIELDS = 100,   /* more are too many */
+	H2_HEAD_FIELD_COST = 32 /* bytes: each field counts with so many besides its text (RFC 9113, 6.5.2) */
+};
+
+/* Zeroed: nothing has come. */
+struct h2_head {
+	size_t size; /* bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
+	size_t n_fields, room;
+	struct http_header *fields;
+	struct str scheme, authority;
+	bool has_host, is_too_large;
+};
+
+/* Copies into the arena what is within the limit. False: twice the limit is exceeded, and nobody should read on. */
+bool h2_head_add(struct h2_head *h, struct http_head *head, struct arena *a, struct str name, struct str value, size_t max);
+/* All of it has come. 0; or the status to refuse with, and a sentence. */
+unsigned h2_head_finish(struct h2_head *h, struct http_head *head, struct arena *a, bool has_body, const char **ret_problem);
 
 #endif

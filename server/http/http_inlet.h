@@ -9,9 +9,32 @@
 #define SERVER_HTTP_HTTP_INLET_H
 
 #include "base/buf.h"
-#include "server/http/http_chunks.h"
 #include "server/http/http_head.h"
 #include <sys/types.h>
+
+/* A chunked body, read strictly (RFC 9112, 7.1). Pure.
+ *
+ * libmicrohttpd takes sizes and trailers that end in a bare LF, and other things on which programs disagree. So chunks are found here;
+ * their extensions and the trailer fields are checked and dropped. */
+enum http_chunks_event {
+	HTTP_CHUNKS_MORE,      /* all bytes are used, more must come */
+	HTTP_CHUNKS_SIZE,      /* a chunk of `left` bytes begins, which is not the last */
+	HTTP_CHUNKS_DATA,      /* the next bytes, at most `left`, are its data: http_chunks_take() */
+	HTTP_CHUNKS_DATA_END,  /* of that chunk */
+	HTTP_CHUNKS_END,       /* of the body */
+	HTTP_CHUNKS_MALFORMED, /* the rest has no meaning */
+	HTTP_CHUNKS_TOO_LARGE, /* a size beyond 64 bits: likewise */
+};
+
+/* Zeroed: at the beginning. */
+struct http_chunks {
+	uint64_t left; /* of the data of the chunk in hand */
+
+	/* Private. */
+	int state;
+	unsigned n_digits;
+	size_t n_dropped; /* bytes of extensions and trailers */
+};
 
 struct inlet;
 
@@ -21,7 +44,7 @@ struct inlet_ops {
 	/* A head is there, or so much of it that it must be refused with this status (else 0). True, and *ret; or false, where it is refused:
 	 * then nothing more of the connection is read. */
 	bool (*begin)(struct inlet *in, struct str text, unsigned status, const char *problem, struct http_framing *ret);
-	/* The body breaks off: libmicrohttpd is told that it ends. */
+	/* The body breaks off: libmicrohttpd gets its end. */
 	void (*fail)(struct inlet *in, unsigned status, const char *problem);
 };
 

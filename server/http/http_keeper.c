@@ -1,15 +1,14 @@
-/* One thread and one epoll for all that waits for a socket and is not libmicrohttpd's. It blocks in
- * epoll_wait() alone: sockets are peeked at, and cut with shutdown(), which makes any other thread
- * that waits for them wake. Of the two locks nobody holds both. A connection is freed by its HTTP
- * thread, which takes it off its ring under the lock: what is on a ring may be touched there. */
+/* The housekeeping thread, with one epoll for its sockets. It blocks in epoll_wait() alone: it peeks at sockets, and cuts
+ * them with shutdown(), which wakes any other thread that waits for them. Nobody holds both of its locks. A connection is
+ * freed by its HTTP thread, which takes it off its ring under the lock. So what is on a ring may be used under the lock. */
 #include "server/http/http_keeper.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "server/http/http_socket.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,28 +19,28 @@
 
 enum {
 	MAX_EVENTS = 256,
-	/* A sweep looks at every connection: once a second it costs little, and deadlines are
-	 * seconds. */
-	TICK_MS = 1000,
+	TICK_MS = 1000, /* between sweeps over all connections: deadlines are seconds */
 	SWEEP_MIN_MS = 50,
-	/* At a time: other events must have their turn in a flood. */
-	ACCEPT_BATCH = 64,
+	ACCEPT_BATCH = 64,     /* clients at a time: other events must have their turn in a flood */
 	ACCEPT_PAUSE_MS = 200, /* when descriptors have run out */
 	FULL_PAUSE_MS = 50,    /* until the oldest stranger may have had its time */
 	SAMPLE = 256,          /* connections looked at for one that may give way */
 	PROBE_SLACK_MS = 20,   /* the kernel's clock for received data ticks every 4-10 ms */
 	PEEK_MAX = 16 << 10,   /* of a client's first bytes */
+	/* While bodies keep other requests out. A client on an ordinary line sends 3 MiB within that time. */
+	HURRY_FOR_MS = 3000,
+	HURRIED_WHOLE_MS = 5000,
+	HURRIED_SILENT_MS = 1000,
 	LINGER_MS = 2000,
-	LINGER_MAX = 256, /* at a time */
-	/* Of one client. Who goes on to send is cut, and its answer may be lost to it. */
-	LINGER_BYTES = 8 << 20,
+	LINGER_MAX = 256,       /* sockets at a time */
+	LINGER_BYTES = 8 << 20, /* of one client: beyond it the client is cut, and may lose its answer */
 };
 
 /* A client that has not sent a byte. */
 struct guest {
 	struct keeper_source source;
 	struct list link;
-	int fd; /* -1: gone, but an event may still name it */
+	int fd;     /* -1: gone, but an event may still name it */
 	int wanted; /* bytes before it is worth looking; 0: any */
 	int64_t came_ms;
 	socklen_t address_size;
@@ -71,14 +70,15 @@ struct keeper {
 	pthread_t thread;
 	int epoll, wakeup;
 	struct keeper_source wakeup_source, listener_source;
-	int listener;      /* the keeper's thread's own; -1: closed */
-	bool is_listening; /* it is in epoll */
-	int64_t listen_ms; /* not before then */
+	int listener;            /* the keeper's thread's own; -1: closed */
+	bool is_listening;       /* it is in epoll */
+	int64_t listen_ms;       /* not before then */
 	struct list guests;      /* of guest.link, the first who came first; the keeper's thread's own, and */
 	struct list gone_guests; /* those to be freed when no event can name them any more */
 	_Atomic bool is_open;
 	_Atomic bool is_stopping, is_draining;
-	int64_t sweep_ms; /* between two sweeps */
+	_Atomic int64_t hurry_until_ms; /* keeper_hurry_bodies() */
+	int64_t sweep_ms;               /* between two sweeps */
 
 	pthread_mutex_t lock; /* guards the next seven; never held over a callback but suspend and resume */
 	struct ring rings[N_KEEPER_STANDINGS];
@@ -93,7 +93,7 @@ struct keeper {
 	struct heap alarms;
 };
 
-static void wake(struct keeper *k)
+static void keeper_wake(struct keeper *k)
 {
 	uint64_t one = 1;
 	ssize_t r = write(k->wakeup, &one, sizeof(one));
@@ -102,7 +102,7 @@ static void wake(struct keeper *k)
 
 /* Cutting. */
 
-static void move_to(struct keeper *k, struct keeper_connection *c, enum keeper_standing standing)
+static void connection_move_to(struct keeper *k, struct keeper_connection *c, enum keeper_standing standing)
 {
 	list_remove(&c->link);
 	k->rings[c->standing].n--;
@@ -112,9 +112,9 @@ static void move_to(struct keeper *k, struct keeper_connection *c, enum keeper_s
 }
 
 /* Makes the socket readable and writable for good, so that whoever waits for it, the keeper included, sees that it is over. */
-static void cut(struct keeper *k, struct keeper_connection *c)
+static void connection_cut(struct keeper *k, struct keeper_connection *c)
 {
-	move_to(k, c, KEEPER_LEAVING);
+	connection_move_to(k, c, KEEPER_LEAVING);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -129,13 +129,6 @@ static int64_t since_of(struct keeper_connection *c)
 }
 
 /* Deadlines. */
-
-static bool probe(int fd, struct tcp_info *ret)
-{
-	socklen_t size = sizeof(*ret);
-	*ret = (struct tcp_info){0};
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret, &size) == 0;
-}
 
 /* Is it time to look at the socket? A new phase starts afresh. */
 static bool is_check_due(struct keeper_connection *c, int64_t since, int64_t now, int64_t interval)
@@ -156,7 +149,7 @@ static bool is_check_due(struct keeper_connection *c, int64_t since, int64_t now
  * tell when the first byte comes, the kernel tells when the last one did. */
 static bool is_idle_overdue(struct keeper *k, struct keeper_connection *c, int64_t since, int64_t now)
 {
-	struct tcp_info info;
+	struct socket_progress progress;
 	if (now - since > k->options.idle_ms) {
 		return true;
 	}
@@ -166,28 +159,47 @@ static bool is_idle_overdue(struct keeper *k, struct keeper_connection *c, int64
 	if (c->moved_ms) {
 		return now - c->moved_ms > k->options.header_ms;
 	}
-	if (probe(c->fd, &info) && now - info.tcpi_last_data_recv > since + PROBE_SLACK_MS) {
+	if (socket_probe(c->fd, &progress) && now - progress.silent_ms > since + PROBE_SLACK_MS) {
 		c->moved_ms = now;
 	}
 	return false;
 }
 
-static bool is_send_overdue(struct keeper *k, struct keeper_connection *c, int64_t since, int64_t now)
+static bool is_send_overdue(struct keeper_connection *c, int64_t since, int64_t now, int64_t patience_ms)
 {
-	struct tcp_info info;
-	if (!is_check_due(c, since, now, k->options.body_ms / 4) || !probe(c->fd, &info)) {
+	struct socket_progress progress;
+	c->check_ms = MIN(c->check_ms, now + patience_ms / 4); /* patience may be shorter than it was */
+	if (!is_check_due(c, since, now, patience_ms / 4) || !socket_probe(c->fd, &progress)) {
 		return false;
 	}
-	if (!c->moved_ms || info.tcpi_bytes_acked != c->acked) {
-		c->acked = info.tcpi_bytes_acked;
+	if (!c->moved_ms || progress.acked_bytes != c->acked) {
+		c->acked = progress.acked_bytes;
 		c->moved_ms = now;
 	}
-	return now - c->moved_ms > k->options.body_ms;
+	return now - c->moved_ms > patience_ms;
 }
 
-static bool is_overdue(struct keeper *k, struct keeper_connection *c, int64_t now)
+void keeper_hurry_bodies(struct keeper *k)
+{
+	atomic_store_explicit(&k->hurry_until_ms, clock_mono_ms() + HURRY_FOR_MS, memory_order_relaxed);
+}
+
+struct body_patience keeper_body_patience(const struct keeper *k, int64_t now_ms, bool is_draining)
+{
+	struct body_patience p = {k->options.body_ms, is_draining ? k->options.drain_stall_ms : k->options.body_ms};
+	if (now_ms < atomic_load_explicit(&k->hurry_until_ms, memory_order_relaxed)) {
+		p.whole_ms = MIN(p.whole_ms, HURRIED_WHOLE_MS);
+		p.silent_ms = MIN(p.silent_ms, HURRIED_SILENT_MS);
+	}
+	return p;
+}
+
+static bool is_overdue(struct keeper *k, struct keeper_connection *c, int64_t now, bool is_draining)
 {
 	int64_t since = since_of(c);
+	int64_t stall_ms = is_draining ? k->options.drain_stall_ms : k->options.body_ms;
+	struct body_patience p;
+	struct socket_progress progress;
 	switch (phase_of(c)) {
 	case KEEPER_HANDSHAKE:
 		return now - since > k->options.handshake_ms;
@@ -196,20 +208,18 @@ static bool is_overdue(struct keeper *k, struct keeper_connection *c, int64_t no
 	case KEEPER_IDLE:
 		return is_idle_overdue(k, c, since, now);
 	case KEEPER_BODY:
-		return now - since > k->options.body_ms;
+		p = keeper_body_patience(k, now, is_draining);
+		return now - since > p.whole_ms ||
+			(p.silent_ms < k->options.body_ms && now - since > p.silent_ms && socket_probe(c->fd, &progress) &&
+				progress.silent_ms > p.silent_ms);
 	case KEEPER_SEND:
-		return is_send_overdue(k, c, since, now);
+		return is_send_overdue(c, since, now, stall_ms);
 	case KEEPER_WORK:
 	case KEEPER_QUIET:
+	case KEEPER_STREAM:
 		break;
 	}
 	return false;
-}
-
-static bool is_resting(struct keeper_connection *c)
-{
-	enum keeper_phase phase = phase_of(c);
-	return phase == KEEPER_HANDSHAKE || phase == KEEPER_FIRST || phase == KEEPER_IDLE;
 }
 
 /* libmicrohttpd may not have closed its own descriptor of the socket yet: so closing ours does not end the events. */
@@ -224,7 +234,7 @@ static void leftover_free(struct keeper *k, struct leftover *l)
 
 /* Connections. */
 
-static size_t count_connections(const struct keeper *k)
+static size_t keeper_count_connections(const struct keeper *k)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < N_KEEPER_STANDINGS; i++) {
@@ -247,14 +257,14 @@ void keeper_add(struct keeper *k, struct keeper_connection *c, enum keeper_phase
 	pthread_mutex_unlock(&k->lock);
 }
 
-static bool is_empty(const struct keeper *k)
+static bool keeper_is_empty(const struct keeper *k)
 {
-	return count_connections(k) + k->n_accepted + k->n_guests == 0;
+	return keeper_count_connections(k) + k->n_accepted + k->n_guests == 0;
 }
 
-static void announce_if_empty(struct keeper *k)
+static void keeper_announce_if_empty(struct keeper *k)
 {
-	if (is_empty(k)) {
+	if (keeper_is_empty(k)) {
 		pthread_cond_broadcast(&k->changed);
 	}
 }
@@ -267,14 +277,14 @@ void keeper_remove(struct keeper *k, struct keeper_connection *c)
 	if (c->is_armed) {
 		epoll_ctl(k->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	}
-	announce_if_empty(k);
+	keeper_announce_if_empty(k);
 	pthread_mutex_unlock(&k->lock);
 }
 
 size_t keeper_count(struct keeper *k)
 {
 	pthread_mutex_lock(&k->lock);
-	size_t n = count_connections(k) + k->n_guests;
+	size_t n = keeper_count_connections(k) + k->n_guests;
 	pthread_mutex_unlock(&k->lock);
 	return n;
 }
@@ -282,7 +292,7 @@ size_t keeper_count(struct keeper *k)
 /* Giving way. Only a bounded number is looked at, so that a flood of connections does not make each one dearer; those looked at go to
  * the end of the ring. */
 
-static struct keeper_connection *turn(struct ring *ring)
+static struct keeper_connection *ring_turn(struct ring *ring)
 {
 	struct list *first = ring->list.next;
 	list_remove(first);
@@ -294,7 +304,7 @@ static struct keeper_connection *find_idlest(struct ring *ring)
 {
 	struct keeper_connection *idlest = NULL;
 	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
-		struct keeper_connection *c = turn(ring);
+		struct keeper_connection *c = ring_turn(ring);
 		enum keeper_phase phase = phase_of(c);
 		if ((phase == KEEPER_IDLE || phase == KEEPER_QUIET) && (!idlest || since_of(c) < since_of(idlest))) {
 			idlest = c;
@@ -303,7 +313,7 @@ static struct keeper_connection *find_idlest(struct ring *ring)
 	return idlest;
 }
 
-/* The first that no work is done for: cutting would not end the work. */
+/* The first that no handler works for: cutting would not end the work. */
 static struct keeper_connection *find_oldest(struct ring *ring)
 {
 	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
@@ -311,7 +321,7 @@ static struct keeper_connection *find_oldest(struct ring *ring)
 		if (phase_of(c) != KEEPER_WORK) {
 			return c;
 		}
-		turn(ring);
+		ring_turn(ring);
 	}
 	return NULL;
 }
@@ -326,11 +336,11 @@ void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 	pthread_mutex_lock(&k->lock);
 	struct keeper_connection *idlest = vouched->n >= max ? find_idlest(vouched) : NULL;
 	if (idlest) {
-		cut(k, idlest);
+		connection_cut(k, idlest);
 	}
 	c->is_vouched = c->standing == KEEPER_STRANGER && vouched->n < max;
 	if (c->is_vouched) {
-		move_to(k, c, KEEPER_VOUCHED);
+		connection_move_to(k, c, KEEPER_VOUCHED);
 	}
 	pthread_mutex_unlock(&k->lock);
 }
@@ -338,7 +348,7 @@ void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 /* Guests. */
 
 /* Under the lock, on the keeper's thread. Leaves the socket. */
-static void dismiss(struct keeper *k, struct guest *g)
+static void guest_dismiss(struct keeper *k, struct guest *g)
 {
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
 	g->fd = -1;
@@ -346,14 +356,14 @@ static void dismiss(struct keeper *k, struct guest *g)
 	/* epoll may have an event for it in hand already. */
 	list_append(&k->gone_guests, &g->link);
 	k->n_guests--;
-	announce_if_empty(k);
+	keeper_announce_if_empty(k);
 }
 
-static void send_away(struct keeper *k, struct guest *g)
+static void guest_send_away(struct keeper *k, struct guest *g)
 {
 	int fd = g->fd;
 	pthread_mutex_lock(&k->lock);
-	dismiss(k, g);
+	guest_dismiss(k, g);
 	pthread_mutex_unlock(&k->lock);
 	close(fd);
 	k->options.unheard(k->options.ctx);
@@ -367,33 +377,36 @@ static void free_gone_guests(struct keeper *k)
 	}
 }
 
-static void hand_on(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door)
+static void keeper_hand_on(
+	struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, enum keeper_protocol protocol)
 {
-	if (!k->options.accept(k->options.ctx, fd, address, size, door)) {
+	if (!k->options.accept(k->options.ctx, fd, address, size, protocol)) {
 		pthread_mutex_lock(&k->lock);
 		k->n_accepted--;
-		announce_if_empty(k);
+		keeper_announce_if_empty(k);
 		pthread_mutex_unlock(&k->lock);
 	}
 }
 
-/* What a client has sent so far decides whose it is: KEEPER_DOOR_LATER also where it is nothing. False: it has gone. */
-static bool look(struct keeper *k, int fd, enum keeper_door *ret, size_t *ret_wanted)
+/* Tells the protocol from what a client has sent so far; KEEPER_PROTOCOL_UNKNOWN also where that is nothing. False: the
+ * client has gone. */
+static bool guest_look_at(struct keeper *k, int fd, enum keeper_protocol *ret, size_t *ret_wanted)
 {
 	char bytes[PEEK_MAX];
 	ssize_t n = recv(fd, bytes, k->options.judge ? sizeof(bytes) : 1, MSG_PEEK | MSG_DONTWAIT);
-	*ret = KEEPER_DOOR_LATER;
+	*ret = KEEPER_PROTOCOL_UNKNOWN;
 	*ret_wanted = 0;
 	if (n <= 0) {
 		return n < 0 && errno == EAGAIN;
 	}
 	*ret = k->options.judge ? k->options.judge(k->options.ctx, (struct str){bytes, (size_t)n}, ret_wanted)
-				: KEEPER_DOOR_HTTP1;
+				: KEEPER_PROTOCOL_HTTP1;
 	return true;
 }
 
-/* The socket is readable from so many bytes on: who sends some of them does not wake us again and again. */
-static void expect_bytes(struct guest *g, int wanted)
+/* Makes the socket readable only when so many bytes are there, so that a client that sends fewer does not wake us again
+ * and again. */
+static void guest_expect_bytes(struct guest *g, int wanted)
 {
 	if (wanted != g->wanted) {
 		g->wanted = wanted;
@@ -401,33 +414,33 @@ static void expect_bytes(struct guest *g, int wanted)
 	}
 }
 
-/* It has sent something, or gone. */
+/* A guest has sent something, or gone. */
 static void on_guest(struct keeper *k, struct guest *g, uint32_t events)
 {
-	enum keeper_door door;
+	enum keeper_protocol protocol;
 	size_t wanted;
 	int fd = g->fd;
 	if (fd < 0) {
 		return;
 	}
-	bool is_there = look(k, fd, &door, &wanted);
-	if (!is_there || (door == KEEPER_DOOR_LATER && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))) {
-		send_away(k, g);
+	bool is_there = guest_look_at(k, fd, &protocol, &wanted);
+	if (!is_there || (protocol == KEEPER_PROTOCOL_UNKNOWN && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))) {
+		guest_send_away(k, g);
 		return;
 	}
-	if (door == KEEPER_DOOR_LATER) {
-		expect_bytes(g, (int)wanted);
+	if (protocol == KEEPER_PROTOCOL_UNKNOWN) {
+		guest_expect_bytes(g, (int)wanted);
 		return;
 	}
-	expect_bytes(g, 0);
+	guest_expect_bytes(g, 0);
 	pthread_mutex_lock(&k->lock);
 	k->n_accepted++;
-	dismiss(k, g);
+	guest_dismiss(k, g);
 	pthread_mutex_unlock(&k->lock);
-	hand_on(k, fd, &g->address.any, g->address_size, door);
+	keeper_hand_on(k, fd, &g->address.any, g->address_size, protocol);
 }
 
-static void receive_guest(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, size_t wanted)
+static void guest_receive(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, size_t wanted)
 {
 	struct guest *g = mem_new(struct guest);
 	g->source.kind = SOURCE_GUEST;
@@ -443,7 +456,7 @@ static void receive_guest(struct keeper *k, int fd, const struct sockaddr *addre
 		mem_free(g);
 		return;
 	}
-	expect_bytes(g, (int)wanted);
+	guest_expect_bytes(g, (int)wanted);
 	list_append(&k->guests, &g->link);
 	pthread_mutex_lock(&k->lock);
 	k->n_guests++;
@@ -457,7 +470,7 @@ static void send_late_guests_away(struct keeper *k, int64_t came_before_ms)
 		if (g->came_ms >= came_before_ms) {
 			break;
 		}
-		send_away(k, g);
+		guest_send_away(k, g);
 	}
 }
 
@@ -465,11 +478,11 @@ static void send_late_guests_away(struct keeper *k, int64_t came_before_ms)
 
 enum room {
 	ROOM_THERE,
-	ROOM_LATER, /* soon, when somebody has had his time, or has gone */
+	ROOM_LATER, /* soon, when a connection has had its time, or has gone */
 	ROOM_NONE,  /* who knows when: everybody is being served */
 };
 
-/* Those who leave take until their threads notice: a few at a time may be there beyond the limit. */
+/* Cut connections stay until their threads notice: a few at a time may be there beyond the limit. */
 static enum room look_for_room(struct keeper *k)
 {
 	size_t max = k->options.max_connections;
@@ -489,69 +502,50 @@ static enum room make_room(struct keeper *k)
 	struct keeper_connection *c = find_oldest(&k->rings[KEEPER_STRANGER]);
 	enum room room = c || g || k->n_accepted ? ROOM_LATER : ROOM_NONE;
 	if (c && c->came_ms <= grown_up && !(g && g->came_ms <= c->came_ms)) {
-		cut(k, c);
+		connection_cut(k, c);
 		g = NULL;
 		room = ROOM_THERE;
 	}
 	pthread_mutex_unlock(&k->lock);
 	if (g && g->came_ms <= grown_up) {
-		send_away(k, g);
+		guest_send_away(k, g);
 		room = ROOM_THERE;
 	}
 	return room;
 }
 
-static void admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door)
+static void keeper_admit_as(
+	struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, enum keeper_protocol protocol)
 {
 	pthread_mutex_lock(&k->lock);
 	k->n_accepted++;
 	pthread_mutex_unlock(&k->lock);
-	hand_on(k, fd, address, size, door);
+	keeper_hand_on(k, fd, address, size, protocol);
 }
 
 void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
 {
-	admit(k, fd, address, size, KEEPER_DOOR_HTTP1);
+	keeper_admit_as(k, fd, address, size, KEEPER_PROTOCOL_HTTP1);
 }
 
-/* Most send their first bytes with the last of TCP's own. */
-static void welcome(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+/* Most clients send their first bytes with the last segment of TCP's handshake, so they never become guests. */
+static void keeper_welcome(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
 {
-	enum keeper_door door;
+	enum keeper_protocol protocol;
 	size_t wanted;
-	if (!look(k, fd, &door, &wanted) || door == KEEPER_DOOR_LATER) {
-		receive_guest(k, fd, address, size, wanted);
+	if (!guest_look_at(k, fd, &protocol, &wanted) || protocol == KEEPER_PROTOCOL_UNKNOWN) {
+		guest_receive(k, fd, address, size, wanted);
 		return;
 	}
-	admit(k, fd, address, size, door);
+	keeper_admit_as(k, fd, address, size, protocol);
 }
 
-static void watch_listener(struct keeper *k)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &k->listener_source};
-	k->is_listening = epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->listener, &event) == 0;
-}
-
-/* For a moment: those who wait to be accepted would wake us again and again. */
+/* Stops listening for a moment: clients that wait to be accepted would wake us again and again. */
 static void pause_listener(struct keeper *k, int64_t pause_ms)
 {
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->listener, NULL);
 	k->is_listening = false;
 	k->listen_ms = clock_mono_ms() + pause_ms;
-}
-
-/* Out of file descriptors, say. */
-static void on_accept_failed(struct keeper *k, int error)
-{
-	if (error != EAGAIN && error != EINTR && error != ECONNABORTED) {
-		pause_listener(k, ACCEPT_PAUSE_MS);
-	}
-}
-
-static bool is_anybody_waiting(const struct keeper *k)
-{
-	struct pollfd listener = {.fd = k->listener, .events = POLLIN};
-	return poll(&listener, 1, 0) > 0;
 }
 
 static void on_listener(struct keeper *k)
@@ -561,8 +555,9 @@ static void on_listener(struct keeper *k)
 		socklen_t size = sizeof(address);
 		enum room room = look_for_room(k);
 		if (room == ROOM_NONE) {
-			if (!is_anybody_waiting(k)) {
-				break;
+			struct pollfd listener = {.fd = k->listener, .events = POLLIN};
+			if (poll(&listener, 1, 0) <= 0) {
+				break; /* nobody waits */
 			}
 			room = make_room(k);
 		}
@@ -572,26 +567,19 @@ static void on_listener(struct keeper *k)
 		}
 		int fd = accept4(k->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			on_accept_failed(k, errno);
+			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+				pause_listener(k, ACCEPT_PAUSE_MS); /* file descriptors have run out, for example */
+			}
 			break;
 		}
-		if (room == ROOM_NONE) {
+		if (k->options.admits && !k->options.admits(k->options.ctx, (const struct sockaddr *)&address)) {
+			socket_reset(fd);
+		} else if (room == ROOM_NONE) {
 			close(fd);
 		} else {
-			welcome(k, fd, (const struct sockaddr *)&address, size);
+			keeper_welcome(k, fd, (const struct sockaddr *)&address, size);
 		}
 	}
-}
-
-static void close_listener(struct keeper *k)
-{
-	send_late_guests_away(k, INT64_MAX);
-	close(k->listener);
-	k->listener = -1;
-	pthread_mutex_lock(&k->lock);
-	k->is_closed = true;
-	pthread_cond_broadcast(&k->changed);
-	pthread_mutex_unlock(&k->lock);
 }
 
 static void tend_listener(struct keeper *k, bool is_draining)
@@ -600,17 +588,24 @@ static void tend_listener(struct keeper *k, bool is_draining)
 		return;
 	}
 	if (is_draining) {
-		close_listener(k);
+		send_late_guests_away(k, INT64_MAX);
+		close(k->listener);
+		k->listener = -1;
+		pthread_mutex_lock(&k->lock);
+		k->is_closed = true;
+		pthread_cond_broadcast(&k->changed);
+		pthread_mutex_unlock(&k->lock);
 	} else if (!k->is_listening && atomic_load_explicit(&k->is_open, memory_order_acquire) &&
 		clock_mono_ms() >= k->listen_ms) {
-		watch_listener(k);
+		struct epoll_event event = {.events = EPOLLIN, .data.ptr = &k->listener_source};
+		k->is_listening = epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->listener, &event) == 0;
 	}
 }
 
 void keeper_open(struct keeper *k)
 {
 	atomic_store_explicit(&k->is_open, true, memory_order_release);
-	wake(k);
+	keeper_wake(k);
 }
 
 /* Under the lock, so that the keeper cannot find it readable before it is suspended. */
@@ -630,7 +625,7 @@ void keeper_park(struct keeper *k, struct keeper_connection *c)
 void keeper_drain(struct keeper *k)
 {
 	atomic_store_explicit(&k->is_draining, true, memory_order_release);
-	wake(k);
+	keeper_wake(k);
 	pthread_mutex_lock(&k->lock);
 	while (!k->is_closed) {
 		pthread_cond_wait(&k->changed, &k->lock);
@@ -643,7 +638,7 @@ void keeper_cut_all(struct keeper *k)
 	pthread_mutex_lock(&k->lock);
 	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
 		list_for_each_safe(it, &k->rings[i].list) {
-			cut(k, list_entry(it, struct keeper_connection, link));
+			connection_cut(k, list_entry(it, struct keeper_connection, link));
 		}
 	}
 	pthread_mutex_unlock(&k->lock);
@@ -653,17 +648,17 @@ bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
 {
 	pthread_mutex_lock(&k->lock);
 	int r = 0;
-	while (!is_empty(k) && r != ETIMEDOUT) {
+	while (!keeper_is_empty(k) && r != ETIMEDOUT) {
 		r = clock_cond_wait(&k->changed, &k->lock, until_ms);
 	}
-	bool has_left = is_empty(k);
+	bool is_empty_now = keeper_is_empty(k);
 	pthread_mutex_unlock(&k->lock);
-	return has_left;
+	return is_empty_now;
 }
 
 /* Sweeping. */
 
-static void sweep(struct keeper *k, bool is_draining)
+static void keeper_sweep(struct keeper *k, bool is_draining)
 {
 	int64_t now = clock_mono_ms();
 	bool has_deadlines = atomic_load_explicit(&k->is_open, memory_order_relaxed);
@@ -672,8 +667,10 @@ static void sweep(struct keeper *k, bool is_draining)
 	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
 		list_for_each_safe(it, &k->rings[i].list) {
 			struct keeper_connection *c = list_entry(it, struct keeper_connection, link);
-			if ((has_deadlines && is_overdue(k, c, now)) || (is_draining && is_resting(c))) {
-				cut(k, c);
+			enum keeper_phase phase = phase_of(c);
+			bool is_resting = phase == KEEPER_HANDSHAKE || phase == KEEPER_FIRST || phase == KEEPER_IDLE;
+			if ((has_deadlines && is_overdue(k, c, now, is_draining)) || (is_draining && is_resting)) {
+				connection_cut(k, c);
 			}
 		}
 	}
@@ -735,12 +732,12 @@ void keeper_set_alarm(struct keeper *k, struct heap_node *a, int64_t at_ms)
 	bool is_first = heap_first(&k->alarms) == a;
 	pthread_mutex_unlock(&k->alarm_lock);
 	if (is_first) {
-		wake(k);
+		keeper_wake(k);
 	}
 }
 
 /* Rings those that are due; the time of the next one, or INT64_MAX. */
-static int64_t ring(struct keeper *k)
+static int64_t ring_alarms(struct keeper *k)
 {
 	int64_t now = clock_mono_ms();
 	int64_t next = INT64_MAX;
@@ -759,7 +756,7 @@ static int64_t ring(struct keeper *k)
 
 /* The thread. */
 
-static void unpark(struct keeper *k, struct keeper_connection *c)
+static void connection_unpark(struct keeper *k, struct keeper_connection *c)
 {
 	pthread_mutex_lock(&k->lock);
 	if (c->is_parked) {
@@ -769,18 +766,14 @@ static void unpark(struct keeper *k, struct keeper_connection *c)
 	pthread_mutex_unlock(&k->lock);
 }
 
-static void on_wakeup(struct keeper *k)
-{
-	uint64_t count;
-	ssize_t r = read(k->wakeup, &count, sizeof(count));
-	assert(r == sizeof(count) || errno == EAGAIN);
-}
-
 static void on_event(struct keeper *k, struct keeper_source *source, uint32_t events)
 {
+	uint64_t count;
+	ssize_t r;
 	switch (source->kind) {
 	case SOURCE_WAKEUP:
-		on_wakeup(k);
+		r = read(k->wakeup, &count, sizeof(count));
+		assert(r == sizeof(count) || errno == EAGAIN);
 		break;
 	case SOURCE_LISTENER:
 		on_listener(k);
@@ -789,7 +782,7 @@ static void on_event(struct keeper *k, struct keeper_source *source, uint32_t ev
 		on_guest(k, container_of(source, struct guest, source), events);
 		break;
 	case SOURCE_CONNECTION:
-		unpark(k, container_of(source, struct keeper_connection, source));
+		connection_unpark(k, container_of(source, struct keeper_connection, source));
 		break;
 	case SOURCE_LEFTOVER:
 		on_leftover(k, container_of(source, struct leftover, source));
@@ -809,15 +802,13 @@ static void wait_for_events(struct keeper *k, int64_t until_ms)
 	free_gone_guests(k);
 }
 
-/* Something that is due from time to time. */
+/* True once in each interval. */
 static bool is_due(int64_t *next_ms, int64_t interval_ms)
 {
 	int64_t now = clock_mono_ms();
-	if (now < *next_ms) {
-		return false;
-	}
-	*next_ms = now + interval_ms;
-	return true;
+	bool is_due = now >= *next_ms;
+	*next_ms = is_due ? now + interval_ms : *next_ms;
+	return is_due;
 }
 
 static void *keeper_main(void *arg)
@@ -830,7 +821,7 @@ static void *keeper_main(void *arg)
 		if (is_draining) {
 			next_sweep = MIN(next_sweep, clock_mono_ms() + SWEEP_MIN_MS);
 		}
-		int64_t next = MIN(MIN(next_sweep, next_tick), ring(k));
+		int64_t next = MIN(MIN(next_sweep, next_tick), ring_alarms(k));
 		tend_listener(k, is_draining);
 		if (k->listener >= 0 && !k->is_listening && atomic_load_explicit(&k->is_open, memory_order_relaxed)) {
 			next = MIN(next, k->listen_ms);
@@ -838,9 +829,9 @@ static void *keeper_main(void *arg)
 		wait_for_events(k, is_crowded ? MIN(next, next_crowd) : next);
 
 		if (is_due(&next_sweep, k->sweep_ms)) {
-			sweep(k, is_draining);
+			keeper_sweep(k, is_draining);
 		}
-		/* Until the keeper is open its owner is not whom ticks are for: what they have to say would be lost. */
+		/* Before keeper_open() the owner is not ready for ticks: their notices would be lost. */
 		if (is_due(&next_tick, TICK_MS) && atomic_load_explicit(&k->is_open, memory_order_acquire)) {
 			k->options.tick(k->options.ctx);
 		}
@@ -851,17 +842,13 @@ static void *keeper_main(void *arg)
 	return NULL;
 }
 
-static int64_t choose_sweep(const struct keeper_options *o)
-{
-	int64_t shortest = MIN(MIN(MIN(o->handshake_ms, o->header_ms), MIN(o->body_ms, o->idle_ms)), o->first_byte_ms);
-	return MAX(MIN(shortest / 4, (int64_t)TICK_MS), (int64_t)SWEEP_MIN_MS);
-}
-
 struct keeper *keeper_new(const struct keeper_options *options)
 {
 	struct keeper *k = mem_new(struct keeper);
 	k->options = *options;
-	k->sweep_ms = choose_sweep(options);
+	int64_t shortest = MIN(options->first_byte_ms, options->handshake_ms);
+	shortest = MIN(shortest, MIN(options->header_ms, MIN(options->body_ms, options->idle_ms)));
+	k->sweep_ms = MAX(MIN(shortest / 4, (int64_t)TICK_MS), (int64_t)SWEEP_MIN_MS);
 	for (size_t i = 0; i < N_KEEPER_STANDINGS; i++) {
 		list_init(&k->rings[i].list);
 	}
@@ -890,11 +877,11 @@ struct keeper *keeper_free(struct keeper *k)
 		return NULL;
 	}
 	atomic_store_explicit(&k->is_stopping, true, memory_order_release);
-	wake(k);
+	keeper_wake(k);
 	pthread_join(k->thread, NULL);
 	send_late_guests_away(k, INT64_MAX);
 	free_gone_guests(k);
-	assert(count_connections(k) == 0);
+	assert(keeper_count_connections(k) == 0);
 	list_for_each_safe(it, &k->lingers) {
 		leftover_free(k, list_entry(it, struct leftover, link));
 	}

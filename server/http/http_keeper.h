@@ -11,9 +11,11 @@
  *  - rings alarms;
  *  - discards, for a moment, what a client still sends after its early answer, lest a reset destroy that answer.
  *
- * Connections are strangers until keeper_vouch(). Strangers and guests together have an eighth of the limit at most. Where their share is used up, the oldest of them that no work is done for gives way to a newcomer, once it has had
- * its time of grace; until then newcomers wait in the kernel's queue. So whoever comes has time to show who it is, and nobody who
- * has shown it gives way to one who has not. Those vouched for leave a sixteenth of the limit to strangers, lest nobody could come
+ * Connections are strangers until keeper_vouch(). Strangers and guests together have an eighth of the limit at most. Where their share
+ * is used up, the oldest of them that no handler works for gives way to a newcomer, once it has had its time of grace; until then
+ * newcomers wait in the kernel's queue. What a client can hold up for as long as it likes is no work: a body that does not come, an
+ * answer that it does not take, a watch. So whoever comes has time to show who it is, and nobody who has shown it gives way to one
+ * who has not. Those vouched for leave a sixteenth of the limit to strangers, lest nobody could come
  * any more: where they would be more, the one idle longest of a sample gives way to the next.
  *
  * Threads: a connection's phase is written by its HTTP thread and read here; the rest of `private` belongs to the keeper's lock. */
@@ -22,32 +24,36 @@
 
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/shares.h"
 #include "base/str.h"
 #include <stdatomic.h>
 #include <sys/socket.h>
 
 enum { KEEPER_CROWD_MS = 20 };
-/* So many may be there beyond the limit that have been cut and are about to be gone. */
+/* Connections that have been cut and are about to be gone: so many may be there beyond the limit. */
 #define KEEPER_LEAVING_MAX(limit) ((limit) / 16 + 16)
 
 struct keeper;
 
-/* What the connection does, which decides how long it may. */
+/* The activity of a connection, which decides its deadline. */
 enum keeper_phase {
 	KEEPER_HANDSHAKE,
 	KEEPER_FIRST, /* its first request has not come completely (line and headers) */
 	KEEPER_IDLE,  /* the next request has not */
 	KEEPER_BODY,  /* the body is coming */
-	KEEPER_WORK,  /* ours to work on, or a stream: no deadline here */
+	KEEPER_WORK,  /* a handler is at work: no deadline here */
 	KEEPER_SEND,  /* the answer is going out: time without progress counts */
 	KEEPER_QUIET, /* HTTP/2 between requests: its thread keeps the deadline */
+	/* No handler is at work, and other threads keep the deadlines: a watch; or HTTP/2's bodies that are to come, and answers that
+	 * the client is to take. */
+	KEEPER_STREAM,
 };
 
 struct keeper_source {
 	enum { SOURCE_WAKEUP, SOURCE_LISTENER, SOURCE_GUEST, SOURCE_CONNECTION, SOURCE_LEFTOVER } kind;
 };
 
-/* Which of the keeper's rings a connection is in. */
+/* The ring of the keeper that a connection is in. */
 enum keeper_standing {
 	KEEPER_STRANGER,
 	KEEPER_VOUCHED,
@@ -57,6 +63,9 @@ enum keeper_standing {
 
 struct keeper_connection {
 	int fd;
+	struct payer payer;       /* of its latest request; the HTTP thread's */
+	size_t unsent_n;          /* bytes of answers that it has yet to send: http_unsent.c's */
+	_Atomic size_t leaving_n; /* of them, those of answers that have been asked to give way */
 
 	/* Private. */
 	struct keeper_source source;
@@ -73,31 +82,34 @@ struct keeper_connection {
 	uint64_t acked;        /* bytes */
 };
 
-/* Whose a client is that has sent something. */
-enum keeper_door {
-	KEEPER_DOOR_LATER, /* it has not sent enough to tell */
-	KEEPER_DOOR_HTTP1,
-	KEEPER_DOOR_HTTP2,
+/* The protocol that a client speaks, judged from its first bytes. */
+enum keeper_protocol {
+	KEEPER_PROTOCOL_UNKNOWN, /* it has not sent enough to tell */
+	KEEPER_PROTOCOL_HTTP1,
+	KEEPER_PROTOCOL_HTTP2,
 };
 
 struct keeper_options {
 	void *ctx;
 	int listener; /* listening, not blocking; the keeper closes it */
+	/* NULL: all clients are welcome. False: the connection is reset at once, and has taken nobody's place. */
+	bool (*admits)(void *ctx, const struct sockaddr *address);
 	/* The socket of a client that has sent something, now the callee's. True: keeper_add() will follow, from whatever thread. */
-	bool (*accept)(void *ctx, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door);
-	/* Of a client's first bytes, which stay in the socket. KEEPER_DOOR_LATER: so many there must be; it stays a guest. NULL: all are
-	 * KEEPER_DOOR_HTTP1. */
-	enum keeper_door (*judge)(void *ctx, struct str bytes, size_t *ret_wanted);
+	bool (*accept)(void *ctx, int fd, const struct sockaddr *address, socklen_t size, enum keeper_protocol protocol);
+	/* Tells the protocol from a client's first bytes, which stay in the socket. KEEPER_PROTOCOL_UNKNOWN: the client stays a
+	 * guest until there are *ret_wanted bytes. NULL: all clients speak KEEPER_PROTOCOL_HTTP1. */
+	enum keeper_protocol (*judge)(void *ctx, struct str bytes, size_t *ret_wanted);
 	void (*unheard)(void *ctx);                   /* one went, or was sent away, that never sent a byte */
 	void (*suspend)(struct keeper_connection *c); /* take it from libmicrohttpd's loop, give it back: */
 	void (*resume)(struct keeper_connection *c);
 	void (*alarm)(struct heap_node *a); /* no longer set; must not set or cancel any */
-	void (*tick)(void *ctx);        /* about once a second */
-	void (*crowd)(void *ctx);       /* every KEEPER_CROWD_MS while there are crowd_size connections */
+	void (*tick)(void *ctx);            /* about once a second */
+	void (*crowd)(void *ctx);           /* every KEEPER_CROWD_MS while there are crowd_size connections */
 	size_t crowd_size;
 	size_t max_connections;
 	int64_t first_byte_ms, handshake_ms, header_ms, body_ms, idle_ms;
-	int64_t grace_ms; /* strangers give way to others after this time */
+	int64_t drain_stall_ms; /* at drain: who takes nothing of an answer, or sends nothing of a body, for so long is cut */
+	int64_t grace_ms;       /* strangers give way to others after this time */
 };
 
 /* The thread runs at once, but accepts nobody before keeper_open(). */
@@ -125,11 +137,19 @@ void keeper_set_alarm(
 /* Takes over a duplicate of the socket. */
 void keeper_linger(struct keeper *k, int fd);
 
+/* How long a body may take as a whole, and how long its client may be silent in the middle of it. */
+struct body_patience {
+	int64_t whole_ms, silent_ms;
+};
+/* Requests are refused for want of the room that other bodies take. So for the next seconds those that do not come are cut early. Any thread. */
+void keeper_hurry_bodies(struct keeper *k);
+struct body_patience keeper_body_patience(const struct keeper *k, int64_t now_ms, bool is_draining); /* any thread */
+
 /* Closes the listening socket and guests; from now on idle connections are closed. */
 void keeper_drain(struct keeper *k);
 /* Shuts every connection down. */
 void keeper_cut_all(struct keeper *k);
-/* Until there is no connection left, or the monotonic time: true when none is. */
+/* Waits until no connection is left, or until that monotonic time. True: the keeper is empty. */
 bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms);
 size_t keeper_count(struct keeper *k);
 

@@ -1,19 +1,14 @@
-/* What the parts of the HTTP front end share. Others include http.h, which hides all of this.
+/* Shared by the parts of the HTTP front end. Others include http.h, which hides all of this.
  *
  *   server      http_server.c      options, trust, counters, the keeper's callbacks; start and drain
  *   exchange    http_exchange.c    one request, from its head to the end of its answer
- *               http_answer.c      the answer, until a wire sends it
- *               http_stream.c      a body that is produced while it is sent
+ *   unsent      http_unsent.c      how many bytes answers hold until they are sent
+ *   connection  http_connection.c  HTTP/1.1: workers, connections and answers in libmicrohttpd
  *
- * An exchange knows nothing of the protocol that its request came by. What it needs of it, its wire
- * does: struct exchange_wire. HTTP/1.1 is libmicrohttpd's:
+ * An exchange knows nothing of the protocol that its request came by. It asks its wire: struct exchange_wire.
  *
- *   worker      http_worker.c      one HTTP thread, which is one struct MHD_Daemon
- *   connection  http_connection.c  one client: its struct MHD_Connection, TLS session and inlet
- *   response    http_response.c    the answer on its way: its struct MHD_Response
- *
- * The types of libmicrohttpd are only declared here. Each of them is the business of one file, and
- * those three files alone include <microhttpd.h>: a trap of the library has one place to be closed.
+ * The types of libmicrohttpd are only declared here. http_connection.c alone includes <microhttpd.h>: a trap of the
+ * library has one place to be closed.
  *
  * Threads: a connection and its exchanges belong to one HTTP thread. Three other threads reach an
  * exchange: whoever wakes it, the keeper (alarms), and the pump that feeds its stream. They touch
@@ -30,12 +25,11 @@
 #include "server/http/http_keeper.h"
 #include "server/http/http_pump.h"
 #include "server/http/http_socket.h"
-#include "server/http/http_socket_options.h"
 #include "server/http/http_tls.h"
-#include "server/http/http_transport.h"
-#include "server/http/http_wire.h"
+#include "server/http/http_unsent.h"
 #include <pthread.h>
 
+struct h2_stream;
 struct MHD_Connection;
 struct MHD_Daemon;
 struct MHD_Response;
@@ -43,6 +37,8 @@ struct MHD_Response;
 enum {
 	WORKER_CROWD = 128, /* libmicrohttpd's MAX_EVENTS: with so many a worker needs nudges */
 	PEER_SCRATCH = 160, /* bytes: enough for an ordinary certificate's names */
+	/* An exchange and the beginning of its arena: enough for a GET or a watch. */
+	HTTP_EXCHANGE_SIZE = 5120,
 };
 
 /* One HTTP thread. */
@@ -74,7 +70,8 @@ struct http_server {
 	uint64_t n_streams;
 
 	_Atomic uint64_t connections_total, handshakes_failed, requests_total, requests_invalid, bytes_sent;
-	_Atomic uint64_t http2_connections, http2_abuses, http2_refused;
+	_Atomic uint64_t http2_connections, http2_abuses, http2_refused, answers_evicted;
+	struct unsent unsent;
 };
 
 struct connection {
@@ -98,26 +95,29 @@ struct connection {
 	char address[SOCKET_ADDRESS_SIZE];
 };
 
-/* What an exchange asks of the wire that its request came by. On the exchange's HTTP thread, but for
- * `resume`. False: the connection is to be closed. */
+/* The functions of the protocol that a request came by. The exchange calls them on its HTTP thread, except `resume` and
+ * `evict`. False: the connection is to be closed. */
 struct exchange_wire {
 	/* The exchange is left alone from now on, until it is resumed: by any thread, once for each time. */
 	void (*suspend)(struct http_exchange *x);
 	void (*resume)(struct http_exchange *x);
-	/* What it does from now on, for its deadline. */
+	/* Sets the phase of the exchange, which decides its deadline. */
 	void (*set_phase)(struct http_exchange *x, enum keeper_phase phase, int64_t now_ms);
-	/* Perhaps nobody waits for the answer any more. */
+	/* Returns true when the client has gone away. */
 	bool (*is_client_gone)(struct http_exchange *x);
 	bool (*answer_early)(struct http_exchange *x); /* the answer is there before the body */
 	bool (*answer)(struct http_exchange *x);       /* sends the answer */
 	/* A long-lived stream is the pump's (then STREAM_PUMPED). NULL: it is read like any other. */
 	void (*prepare_pump)(struct http_exchange *x);
-	void (*end)(struct http_exchange *x); /* it is over: before on_done */
+	/* Any thread, with a lock: the exchange is to end soon, its answer has to give way. */
+	void (*evict)(struct http_exchange *x);
+	void (*end)(struct http_exchange *x); /* it is over: before on_done, if that is still to come */
 	/* May be NULL. Behind on_done, for which what the exchange tells is still there. */
 	void (*release)(struct http_exchange *x);
+	size_t own_size; /* bytes that are the wire's own: http_exchange_own() */
 };
 
-/* Who waits, in an atomic that the waiting and the waking thread share. */
+/* Whether somebody waits, in an atomic that the waiting and the waking thread share. */
 enum wait {
 	WAIT_RUNNING, /* nobody */
 	WAIT_PARKED,  /* a suspended connection: whoever changes this resumes it */
@@ -133,7 +133,7 @@ enum stream_kind {
 /* How the pump gave a stream back. */
 enum stream_end { END_OPEN, END_DONE, END_CUT };
 
-/* What an answer's body is made of. */
+/* Where an answer's body comes from. */
 enum answer_body {
 	ANSWER_MEMORY, /* `memory`, which lives as long as the exchange */
 	ANSWER_PARTS,  /* http_answer_read_parts() */
@@ -146,28 +146,24 @@ struct answer_header {
 };
 
 struct http_exchange {
+	struct http_request request; /* the first: http_request() */
 	struct http_server *server;
 	const struct exchange_wire *wire;
 	struct keeper_connection *kept; /* of its connection */
-	const struct http_peer *peer;   /* at its other end */
 	struct connection *connection;  /* the wire's own: HTTP/1.1 */
 	struct h2_stream *stream;       /* HTTP/2 */
-	struct arena arena;
 
-	/* The request. */
-	struct http_head head;
+	/* The request, besides what handlers read of it. */
 	unsigned refusal;    /* the status for what is not HTTP as we know it; 0: none */
 	const char *problem; /* with it */
-	struct buf body;
-	size_t n_discarded; /* bytes of the body */
-	bool is_body_too_large;
+	size_t n_discarded;  /* bytes of the body */
 	bool is_body_unwanted; /* by the handler */
 	bool is_announced;     /* to the handler */
+	bool is_answered;      /* the handler knows that its answer is there */
+	bool is_done;          /* the handler has heard of its end */
 	bool is_head_waiting;  /* the handler waits before the body is read */
-	int64_t started_ns;
-	void *context;
 
-	/* Its handler's waiting. */
+	/* The handler's waiting. */
 	_Atomic int wait;   /* enum wait */
 	bool is_suspending; /* http_suspend() was called in this call of the handler */
 	bool was_suspended;
@@ -175,17 +171,18 @@ struct http_exchange {
 	int64_t alarm_ms; /* as last set: a stream tends to ask for the same again and again */
 
 	/* The answer. */
-	unsigned status; /* 0: not answered */
 	struct answer_header *answer_headers, **answer_headers_end;
 	size_t answer_head_n; /* bytes of them */
 	enum answer_body answer_body;
 	uint64_t answer_length; /* HTTP_LENGTH_UNKNOWN: it ends when it ends */
 	uint64_t sent;          /* body bytes */
-	bool is_cut;
 	struct str memory;
 	struct bytes **parts; /* a body of several pieces: those from `part` on are referenced */
 	size_t n_parts, part, part_at;
-	char *flat; /* or their copy in one piece, owned */
+	char *flat; /* a body in one piece, owned */
+	size_t flat_n;
+	size_t granted; /* bytes that the handler has asked for */
+	struct unsent_answer unsent;
 
 	/* Or a stream. */
 	_Atomic int stream_kind; /* enum stream_kind */
@@ -193,6 +190,7 @@ struct http_exchange {
 	_Atomic int stream_end;  /* enum stream_end, of a pumped one */
 	const struct http_stream_ops *stream_ops;
 	void *stream_context;
+	bool is_long_lived; /* the stream is a watch */
 	bool is_stream_closed;
 	bool is_ended_by_closing;
 	struct list stream_link;
@@ -212,7 +210,7 @@ static inline void http_count(_Atomic uint64_t *counter, uint64_t n)
 	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* http_worker.c */
+/* http_connection.c */
 
 /* 0; or -EIO and a sentence in err, and then worker_close() is still due. w is zeroed. */
 int worker_open(struct worker *w, struct http_server *s, struct buf *err);
@@ -222,25 +220,18 @@ bool worker_admit(struct http_server *s, int fd, const struct sockaddr *address,
 void worker_nudge(struct worker *w); /* if it has a crowd */
 const char *worker_library_version(void);
 
-/* http_connection.c */
-
-struct connection *connection_new(struct worker *w, struct MHD_Connection *mhd);
-void connection_free(struct connection *c);
-/* Fills in c->peer, from the certificate as the authorities of this moment judge it. */
-void connection_learn_peer(struct connection *c);
 /* Takes the connection from libmicrohttpd's loop, and gives it back. */
 void connection_suspend(struct connection *c);
 void connection_resume(struct connection *c);
 
-/* http_response.c */
-
-bool http_response_send(struct http_exchange *x); /* gives the answer to libmicrohttpd */
-void http_response_prepare_pump(struct http_exchange *x);
-
 /* http_exchange.c: in this order, on the HTTP thread. False: the connection is to be closed. */
 
-/* kept, peer and the wire's own are for the caller to set. */
+/* kept, peer and the wire's own, which is zeroed, are for the caller to set. */
 struct http_exchange *http_exchange_new(struct http_server *s, const struct exchange_wire *wire);
+static inline void *http_exchange_own(struct http_exchange *x)
+{
+	return x->scratch;
+}
 bool http_exchange_begin(struct http_exchange *x);       /* the head is there */
 bool http_exchange_resume_head(struct http_exchange *x); /* a wake came: the handler waited there */
 bool http_exchange_receive(struct http_exchange *x, const char *p, size_t n);
@@ -250,11 +241,11 @@ struct http_exchange *http_exchange_free(struct http_exchange *x); /* of one tha
 void http_exchange_alarm(struct heap_node *a);                     /* the keeper's callback */
 /* Suspends it until somebody wakes `wait`; not at all, where the wake came before. */
 void http_exchange_park(struct http_exchange *x, _Atomic int *wait);
+/* The wire has the answer, and needs nothing of the request any more. */
+void http_exchange_let_go(struct http_exchange *x);
 /* Around each wake from another thread. parked: to be resumed, or NULL. */
 void http_begin_wake(struct http_server *s);
 void http_end_wake(struct http_server *s, struct http_exchange *parked);
-
-/* http_answer.c */
 
 /* The answer's body is made of that, of this length. */
 void http_answer(struct http_exchange *x, unsigned status, enum answer_body body, uint64_t length);
@@ -262,9 +253,12 @@ bool http_answer_is_last(const struct http_exchange *x); /* of its connection */
 /* Fills p with what comes next of the parts; 0: all of them have been read. */
 size_t http_answer_read_parts(struct http_exchange *x, char *p, size_t max);
 bool http_answer_refuse(struct http_exchange *x); /* answers x->refusal, and sends the answer */
+void http_answer_count(struct http_exchange *x);  /* from now on it is unsent */
 void http_answer_done(struct http_exchange *x);
 
-/* http_stream.c */
+/* h2_stream.c */
+
+bool h2_stream_is_late(const struct h2_stream *s);
 
 /* As http_stream_ops.read, of an open stream: closes it at its end, and parks it when it is to wait. */
 ssize_t http_stream_drive(struct http_exchange *x, char *p, size_t max);

@@ -26,10 +26,12 @@ enum {
 	TURN = 4, /* records for one stream before the others get their turn */
 	MAX_EVENTS = 256,
 	STALL_CHECK_MS = 1000,
+	STALL_MS = 60000,
 };
 
 struct pump_thread {
 	pthread_t id;
+	_Atomic int64_t stall_ms;
 	int epoll, wakeup; /* wakeup: an eventfd in epoll */
 	/* Anybody pushes, this thread takes all at once: so no push can be fooled by what came
 	 * back. */
@@ -77,7 +79,7 @@ void pump_wake(struct pump_stream *s)
 	}
 }
 
-/* It counts as woken until it is started: a wake before that has nothing to do. */
+/* A stream counts as woken until it is started: a wake before that has nothing to do. */
 void pump_prepare(struct pump *p, struct pump_stream *s)
 {
 	unsigned i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed) % p->n_threads;
@@ -325,7 +327,7 @@ static void check_stalls(struct pump_thread *t)
 	t->stall_check_ms = now;
 	list_for_each_safe(it, &t->blocked) {
 		struct pump_stream *s = list_entry(it, struct pump_stream, blocked_link);
-		if (now - s->blocked_ms < PUMP_STALL_MS) {
+		if (now - s->blocked_ms < atomic_load_explicit(&t->stall_ms, memory_order_relaxed)) {
 			break;
 		}
 		s->is_gone = true;
@@ -370,6 +372,7 @@ static void *pump_main(void *arg)
 
 static void thread_start(struct pump_thread *t)
 {
+	atomic_store_explicit(&t->stall_ms, STALL_MS, memory_order_relaxed);
 	list_init(&t->runnable);
 	list_init(&t->blocked);
 	t->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -388,6 +391,13 @@ struct pump *pump_new(unsigned n_threads)
 		thread_start(&p->threads[i]);
 	}
 	return p;
+}
+
+void pump_set_patience(struct pump *p, int64_t stall_ms)
+{
+	for (unsigned i = 0; i < p->n_threads; i++) {
+		atomic_store_explicit(&p->threads[i].stall_ms, stall_ms, memory_order_relaxed);
+	}
 }
 
 struct pump *pump_free(struct pump *p)

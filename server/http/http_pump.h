@@ -5,7 +5,7 @@
  * ones each time, and because its write buffer is per connection: here a wake is a push on a lock-free stack, one
  * system call for any number of them, and the buffer (a whole TLS record) is per thread; an idle stream costs a struct.
  *
- * A stream is read only when its socket takes more, so a slow client slows only itself; one that takes nothing for PUMP_STALL_MS is cut. */
+ * A stream is read only when its socket takes more, so a slow client slows only itself; one that takes nothing for a minute is cut. */
 #ifndef SERVER_HTTP_HTTP_PUMP_H
 #define SERVER_HTTP_HTTP_PUMP_H
 
@@ -13,8 +13,6 @@
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>
 #include <sys/types.h>
-
-enum { PUMP_STALL_MS = 60000 };
 
 struct pump;
 struct pump_stream;
@@ -48,7 +46,8 @@ struct pump_stream {
 };
 
 struct pump *pump_new(unsigned n_threads);
-struct pump *pump_free(struct pump *p); /* no stream may be left */
+struct pump *pump_free(struct pump *p);                   /* no stream may be left */
+void pump_set_patience(struct pump *p, int64_t stall_ms); /* who takes nothing for so long is cut; any thread */
 
 void pump_prepare(struct pump *p, struct pump_stream *s);
 void pump_start(struct pump_stream *s); /* from now on the pump's; not every prepared stream need be started */

@@ -1,7 +1,7 @@
-/* Whoever renews a certificate replaces two files, one after the other. A look in between finds a
- * key that does not fit: the pair before stays in force, and the next change of a file is another
- * try. The chain that was read is kept, because other authorities need new credentials: those that
- * sessions use must not change. */
+/* The server's certificate files. Renewing a certificate replaces two files, one after the
+ * other. A read in between finds a key that does not fit: the old pair stays in force, and the
+ * next change of a file causes another try. The chain that was read is kept, because other
+ * authorities need new credentials: those that sessions use must not change. */
 #include "server/http/http_tls.h"
 
 #include "base/clock.h"
@@ -33,9 +33,9 @@ struct tls_files {
 	bool asks_client;
 	struct file_stamp stamps[N_FILES];
 	struct chain chain;      /* what was loaded last */
-	struct verifier *hinted; /* whose authorities clients are told; NULL: none */
-	enum dates dates;        /* of the chain, as was told */
-	pthread_mutex_t lock; /* guards the pointer `current` */
+	struct verifier *hinted; /* whose authorities clients are sent; NULL: none */
+	enum dates dates;        /* of the chain, as was reported */
+	pthread_mutex_t lock;    /* guards the pointer `current` */
 	struct tls_identity *current;
 };
 
@@ -239,7 +239,7 @@ void tls_files_hint(struct tls_files *f, struct verifier *v)
 	}
 }
 
-/* Of all certificates that clients are shown. The last second of validity is still valid. */
+/* Looks at all certificates that clients are shown. The last second of validity is still valid. */
 static enum dates chain_dates(const struct chain *c, int64_t now_s, int64_t *ret_moment)
 {
 	for (unsigned i = 0; i < c->n; i++) {

@@ -6,7 +6,7 @@
 #ifndef SERVER_HTTP_HTTP_TLS_H
 #define SERVER_HTTP_HTTP_TLS_H
 
-#include "server/http/verifier.h"
+#include "server/http/client_trust.h"
 #include <gnutls/gnutls.h>
 
 /* TLS 1.2 and 1.3, AEAD ciphers with forward secrecy only, the cheaper of equally good ones first. */
@@ -25,7 +25,7 @@ struct tls_files *tls_files_free(struct tls_files *f);
  * err, said once per change; then the identity before stays in use. For one thread. */
 int tls_files_refresh(struct tls_files *f, struct buf *err);
 
-/* From now on clients are told the names of these authorities with the request for a certificate, users' and front proxies' alike. Keeps a
+/* From now on clients are sent the names of these authorities with the request for a certificate, users' and front proxies' alike. Keeps a
  * reference. Cheap when they are the same as before. For that thread. */
 void tls_files_hint(struct tls_files *f, struct verifier *v);
 /* Says in `notice` when what clients are shown begins to be out of date, and when that is over. For that thread. */

@@ -24,7 +24,7 @@ enum {
 struct accesslog {
 	int fd;
 	enum log_format format;
-	_Atomic uint64_t n_lost; /* since the writer told of them; there is always a line behind which to tell it */
+	_Atomic uint64_t n_lost; /* since the writer last reported them; there is always a next line to report it behind */
 	struct line_queue queue;
 };
 

@@ -1,5 +1,6 @@
-/* One line per request, text or JSON, to a file or stderr; written many at once, within 50 ms, by a thread of its own from
- * a bounded queue (lines beyond it are counted, not waited for). No query values, headers or bodies: nothing secret. */
+/* The access log: one line per request, text or JSON, to a file or stderr. A thread of its own
+ * writes many lines at once, within 50 ms, from a bounded queue. Lines that do not fit are
+ * counted and dropped. No query values, headers or bodies are logged: nothing secret. */
 #ifndef SERVER_METRICS_ACCESSLOG_H
 #define SERVER_METRICS_ACCESSLOG_H
 

@@ -7,7 +7,8 @@
 struct certificate_file {
 	const char *use;  /* a label: serving, etcd-client */
 	const char *path; /* PEM; NULL: there is none */
-	/* Of authorities. A bundle keeps old ones beside new ones, so it ends with the last of them; a chain ends with the first. */
+	/* The file is a bundle of authorities. A bundle keeps old ones beside new ones, so its
+	 * end is that of the last; a chain ends with the first. */
 	bool is_bundle;
 };
 

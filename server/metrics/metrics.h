@@ -8,7 +8,8 @@
 struct metrics;
 struct series;
 
-/* What label sets are made of comes from routes, never from clients' free text, so their number is bounded. */
+/* The labels of a request. They come from routes, never from clients' free text, so their number
+ * is bounded. */
 struct metrics_labels {
 	struct str verb; /* GET LIST WATCH POST PUT PATCH APPLY DELETE, as apiserver_request_total */
 	struct str group, version, resource, subresource, scope; /* scope: cluster, namespace, resource, "" */
@@ -27,7 +28,8 @@ struct metrics_request {
 };
 /* apiserver_request_total, apiserver_request_duration_seconds, apiserver_request_sli_duration_seconds, apiserver_response_sizes. */
 void metrics_count_request(struct metrics *m, const struct metrics_request *r);
-/* One that was refused because too many are under way: apiserver_request_total, apiserver_request_terminations_total. */
+/* Counts a request that was refused because too many are under way: apiserver_request_total,
+ * apiserver_request_terminations_total. */
 void metrics_count_refused(struct metrics *m, const struct metrics_labels *labels, bool is_mutating);
 
 /* apiserver_current_inflight_requests{request_kind}; apiserver_longrunning_requests */
@@ -45,7 +47,8 @@ void metrics_count_terminated(struct series *watched);
 void metrics_count_read_wait(struct metrics *m, struct str group, struct str resource, int64_t duration_ns);
 /* A transaction: etcd_requests_total, etcd_request_duration_seconds. operation: create, update, delete. */
 void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns);
-/* One that failed, or a read that could not be answered: etcd_request_errors_total. operation: get and list, too. */
+/* Counts a failed transaction, or a read that could not be answered: etcd_request_errors_total.
+ * operation: get and list, too. */
 void metrics_count_etcd_error(struct metrics *m, struct str operation, struct str group, struct str resource);
 
 /* authentication_attempts and the like: who is one of a few names (k8s.io/apiserver calls the others "other"). */
@@ -57,5 +60,9 @@ void metrics_add_source(struct metrics *m, void (*write)(void *ctx, struct buf *
 struct metrics *metrics_new(void);
 struct metrics *metrics_free(struct metrics *m);
 bool metrics_write(struct metrics *m, struct buf *out);
+
+/* process_*, as Prometheus' client libraries name them. */
+
+void process_metrics_write(struct buf *out, int64_t started_s); /* wall clock */
 
 #endif

@@ -1,22 +1,19 @@
-/* Notes lie in a ring in the order in which they came: the oldest is where the next one goes. Chains
- * of equal hashes lead through the ring by index, so a note costs no allocation but its user's name.
- * The rate is a bucket of tokens in thousandths, filled by the time that has passed. */
+/* Notes lie in a ring in order of arrival: the next note replaces the oldest one. A hash table
+ * finds a digest, so a note costs no allocation but its user's name. The rate is a bucket of
+ * tokens in thousandths, filled by the time that has passed. */
 #include "server/notes/user_notes.h"
 
 #include "base/exposition.h"
+#include "base/hash_table.h"
 
 #include <pthread.h>
 
-enum {
-	BUCKETS = USER_NOTES_MAX,
-	NONE = -1,
-	MILLI = 1000,
-};
+enum { MILLI = 1000 };
 
 struct user_note {
+	struct hash_node node; /* by digest */
 	char digest[DIGEST_SIZE];
 	bool is_used;
-	int32_t next; /* of the same bucket; NONE: the last one */
 	int64_t until_ms;
 	char *user;
 	size_t user_n;
@@ -25,8 +22,8 @@ struct user_note {
 struct user_notes {
 	pthread_mutex_t lock; /* guards all of it */
 	struct user_note notes[USER_NOTES_MAX];
-	int32_t buckets[BUCKETS];
-	int32_t at; /* where the next one goes */
+	struct hash_table by_digest;
+	size_t at; /* where the next one goes */
 	int64_t tokens, filled_ms, store_from_ms;
 	uint64_t n_added, n_evicted, n_sent, n_dropped, n_failed, n_found, n_missed, n_ambiguous;
 };
@@ -36,9 +33,6 @@ struct user_notes *user_notes_new(void)
 	struct user_notes *n = mem_new(struct user_notes);
 
 	pthread_mutex_init(&n->lock, NULL);
-	for (size_t i = 0; i < BUCKETS; i++) {
-		n->buckets[i] = NONE;
-	}
 	n->tokens = (int64_t)USER_NOTES_STORE_BURST * MILLI;
 	return n;
 }
@@ -49,6 +43,7 @@ struct user_notes *user_notes_free(struct user_notes *n)
 		for (size_t i = 0; i < USER_NOTES_MAX; i++) {
 			mem_free(n->notes[i].user);
 		}
+		hash_table_done(&n->by_digest);
 		pthread_mutex_destroy(&n->lock);
 		mem_free(n);
 	}
@@ -56,11 +51,6 @@ struct user_notes *user_notes_free(struct user_notes *n)
 }
 
 /* ---- the table; the lock is held ---- */
-
-static int32_t *bucket_of(struct user_notes *n, struct str digest)
-{
-	return &n->buckets[str_hash(digest) % BUCKETS];
-}
 
 static bool note_is(const struct user_note *note, struct str digest)
 {
@@ -72,43 +62,37 @@ static struct str note_user(const struct user_note *note)
 	return (struct str){note->user, note->user_n};
 }
 
-static void note_drop(struct user_notes *n, int32_t at)
+static void note_drop(struct user_notes *n, struct user_note *note)
 {
-	struct user_note *note = &n->notes[at];
-	int32_t *link = bucket_of(n, str_of(note->digest));
-
-	while (*link != at) {
-		link = &n->notes[*link].next;
-	}
-	*link = note->next;
+	hash_table_remove(&n->by_digest, &note->node);
 	mem_free(note->user);
 	*note = (struct user_note){0};
 }
 
-static int32_t note_find(struct user_notes *n, struct str digest, struct str user)
+static struct user_note *note_find(struct user_notes *n, struct str digest, struct str user)
 {
-	int32_t i = *bucket_of(n, digest);
-
-	while (i != NONE && !(note_is(&n->notes[i], digest) && str_eq(note_user(&n->notes[i]), user))) {
-		i = n->notes[i].next;
+	for (struct hash_node *it = hash_table_first(&n->by_digest, str_hash(digest)); it; it = hash_node_next(it)) {
+		struct user_note *note = container_of(it, struct user_note, node);
+		if (note_is(note, digest) && str_eq(note_user(note), user)) {
+			return note;
+		}
 	}
-	return i;
+	return NULL;
 }
 
 static void note_put(struct user_notes *n, struct str digest, struct str user, int64_t until_ms)
 {
 	struct user_note *note = &n->notes[n->at];
-	int32_t *bucket = bucket_of(n, digest);
 
 	if (note->is_used) {
 		n->n_evicted++;
-		note_drop(n, n->at);
+		note_drop(n, note);
 	}
-	*note = (struct user_note){.is_used = true, .next = *bucket, .until_ms = until_ms, .user_n = user.n};
+	*note = (struct user_note){.is_used = true, .until_ms = until_ms, .user_n = user.n};
 	memcpy(note->digest, digest.p, digest.n);
 	note->user = mem_alloc(user.n);
 	memcpy(note->user, user.p, user.n);
-	*bucket = n->at;
+	hash_table_add(&n->by_digest, &note->node, str_hash(digest));
 	n->at = (n->at + 1) % USER_NOTES_MAX;
 }
 
@@ -122,10 +106,10 @@ void user_notes_add(struct user_notes *n, struct str digest, struct str user, in
 		return;
 	}
 	pthread_mutex_lock(&n->lock);
-	int32_t i = note_find(n, digest, user);
+	struct user_note *note = note_find(n, digest, user);
 	n->n_added++;
-	if (i != NONE) {
-		n->notes[i].until_ms = until_ms;
+	if (note) {
+		note->until_ms = until_ms;
 	} else {
 		note_put(n, digest, user, until_ms);
 	}
@@ -135,9 +119,9 @@ void user_notes_add(struct user_notes *n, struct str digest, struct str user, in
 void user_notes_remove(struct user_notes *n, struct str digest, struct str user)
 {
 	pthread_mutex_lock(&n->lock);
-	int32_t i = note_find(n, digest, user);
-	if (i != NONE) {
-		note_drop(n, i);
+	struct user_note *note = note_find(n, digest, user);
+	if (note) {
+		note_drop(n, note);
 	}
 	pthread_mutex_unlock(&n->lock);
 }
@@ -159,8 +143,8 @@ struct str user_found_name(const struct user_found *f)
 void user_notes_find(struct user_notes *n, struct str digest, int64_t now_ms, struct arena *a, struct user_found *f)
 {
 	pthread_mutex_lock(&n->lock);
-	for (int32_t i = *bucket_of(n, digest); i != NONE; i = n->notes[i].next) {
-		const struct user_note *note = &n->notes[i];
+	for (struct hash_node *it = hash_table_first(&n->by_digest, str_hash(digest)); it; it = hash_node_next(it)) {
+		const struct user_note *note = container_of(it, struct user_note, node);
 		if (note_is(note, digest) && now_ms < note->until_ms) {
 			user_found_add(f, note_user(note), a);
 		}

@@ -1,12 +1,15 @@
-/* Who made a change: a table of notes, each a digest and the name of the user who asked for what has that digest.
+/* Notes of who made a change: a table of digests, each with the name of the user who requested the
+ * state with that digest.
  *
- * A change is recorded after it was written, by somebody who sees the object and not the request. A note joins the two: the digest
- * is that of the object's state (or of its deletion), so it names exactly one state of one object. A note lasts for minutes. The
- * table is bounded: of too many notes the oldest go, and with them a name, never a change. Where two users asked for the same, nobody
- * is named.
+ * A change is recorded after it was written, by a recorder that sees the object and not the
+ * request. A note joins the two. The digest is that of the object's state (or of its deletion), so
+ * it names exactly one state of one object. A note lasts for minutes. The table is bounded: the
+ * oldest notes are dropped, and with them a name, never a change. If two users requested the same,
+ * no name is given.
  *
- * Besides, it says which notes may go to the store, where other replicas find them: so many a second, and none for a while after the
- * store has failed. Any thread. Times are monotonic milliseconds. */
+ * It also decides which notes may go to the store, where other replicas find them: so many a
+ * second, and none for a while after the store has failed. Any thread. Times are monotonic
+ * milliseconds. */
 #ifndef SERVER_NOTES_USER_NOTES_H
 #define SERVER_NOTES_USER_NOTES_H
 
@@ -30,7 +33,7 @@ struct user_notes *user_notes_free(struct user_notes *n);
 
 /* digest: as digest_of() writes it; others, and long names, are not noted. A note that is there lasts anew. */
 void user_notes_add(struct user_notes *n, struct str digest, struct str user, int64_t now_ms);
-/* It did not come to be. */
+/* Takes a note back: the write did not happen. */
 void user_notes_remove(struct user_notes *n, struct str digest, struct str user);
 
 /* Users found so far, of whom there may be only one: at first {NULL, 0}, false. */
@@ -48,7 +51,7 @@ void user_notes_store_failed(struct user_notes *n, int64_t now_ms);
 
 void user_notes_write_metrics(struct user_notes *n, struct buf *out);
 
-/* What a note of a deletion is found by; of a state it is digest_of() the state. */
+/* Computes the digest of a deletion; that of a state is digest_of() the state. */
 void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* A token is the client's when it comes back, so it is read as strictly as anything else: its start
- * is a key, and a key with ".." in it would lead out of what is listed. Mistakes are told in the
+ * is a key, and a key with ".." in it would lead out of what is listed. Mistakes are reported in the
  * words of Go's decoders, as far as one can see them through the API. C's library has no base64,
  * least of all one that names the place of an error. */
 #include "server/parse/continue.h"
@@ -29,7 +29,8 @@ static struct str base64url_encode(struct str in, struct arena *a)
 	return (struct str){out, n};
 }
 
-/* The place of what Go's decoder complains of; in.n: nothing. */
+/* Decodes base64url. Returns the place of the error that Go's decoder reports; in.n: there is
+ * none. */
 static size_t base64url_decode(struct str in, struct arena *a, struct str *ret)
 {
 	char *out = arena_text(a, in.n);
@@ -80,7 +81,8 @@ static int refuse(struct status *st, struct str why)
 	return 1;
 }
 
-/* A member as Go decodes it: absent or null leaves what was there. False, and why in *ret_error, where it has another type. */
+/* Reads a member as Go decodes it: an absent or null one leaves the old value. Returns false,
+ * with the reason in *ret_error, when it has another type. */
 
 static struct str mismatch(const struct json *value, const char *name, const char *type, struct arena *a)
 {
@@ -131,7 +133,7 @@ static bool read_members(
 		read_text(token, "start", &ret->start, a, ret_error);
 }
 
-/* As Go's path.Clean would leave it, so that it leads nowhere else. */
+/* Returns true when Go's path.Clean would not change the path, so that it leads nowhere else. */
 static bool is_clean(struct str path)
 {
 	struct str segment;
@@ -146,7 +148,8 @@ static bool is_clean(struct str path)
 	return true;
 }
 
-/* kube's tokens of some lists begin with "/", and may be shown to us. */
+/* Drops a leading slash: kube's tokens of some lists begin with "/", and clients may send them
+ * here. */
 static struct str without_slash(struct str start)
 {
 	return start.n > 0 && start.p[0] == '/' ? (struct str){start.p + 1, start.n - 1} : start;
@@ -181,7 +184,7 @@ int continue_token_parse(struct continue_token *ret, struct str text, struct are
 	if (!is_clean(without_slash(token.start))) {
 		return refuse(st, token.start);
 	}
-	/* Upstream takes every negative one for "go on with what is newest". */
+	/* Upstream takes every negative revision for "continue with the newest". */
 	*ret = (struct continue_token){token.revision < 0 ? -1 : token.revision, without_slash(token.start)};
 	return 0;
 }

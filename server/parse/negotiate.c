@@ -1,10 +1,11 @@
-/* Accept is read twice, because upstream reads it twice. First go-restful's router looks, which
- * knows no parameters and no wildcard behind "application". Then the clauses decide, as
- * goautoneg has them. What passes the one may fail the other, with another text, and clients see
- * both (surprises.md 57). So the two are kept apart here rather than made one good parser. */
-#include "server/parse/media_types.h"
+/* Media types: what a client accepts, what it sends, and JSON text in the form it wants.
+ *
+ * Accept is read twice, because upstream reads it twice. First go-restful's router looks, which
+ * knows no parameters and no wildcard behind "application". Then the clauses decide, as goautoneg
+ * has them. A header that passes one may fail the other, with another text, and clients see both
+ * texts. So the two parsers stay apart. */
 #include "server/parse/negotiate.h"
-
+#include "api/model/protobuf.h"
 #include "api/model/protobuf_write.h"
 #include "base/yaml.h"
 
@@ -18,7 +19,7 @@ enum {
 
 /* ---- refusals ---- */
 
-/* The router's: no route makes what is wanted. */
+/* The router's refusal: no route makes the wanted type. */
 static int refuse_route(struct arena *a, unsigned allowed, struct status *st)
 {
 	status_set(st, 406, REASON_NOT_ACCEPTABLE, "406: Not Acceptable\n\nAvailable representations: " STR_FMT,
@@ -59,7 +60,7 @@ static struct str trim_spaces(struct str s)
 	return s;
 }
 
-static bool route_makes(struct str type)
+static bool route_makes(struct str type, size_t n_types)
 {
 	struct str major, minor;
 
@@ -67,7 +68,7 @@ static bool route_makes(struct str type)
 		return true;
 	}
 	str_cut(type, '/', &major, &minor);
-	for (size_t i = 0; i < N_MEDIA_TYPES; i++) {
+	for (size_t i = 0; i < n_types; i++) {
 		if (str_is(major, media_types[i].type) && str_is(minor, media_types[i].subtype)) {
 			return true;
 		}
@@ -75,8 +76,9 @@ static bool route_makes(struct str type)
 	return false;
 }
 
-/* go-restful's: types without parameters, exact case, no application/wildcard. */
-static bool route_accepts(struct str accept)
+/* Checks Accept as go-restful does: types without parameters, exact case, no
+ * application/wildcard. n_types: how many of media_types the route makes. */
+static bool route_accepts(struct str accept, size_t n_types)
 {
 	struct str element, type, parameters;
 
@@ -86,11 +88,16 @@ static bool route_accepts(struct str accept)
 	do {
 		str_cut(accept, ',', &element, &accept);
 		str_cut(element, ';', &type, &parameters);
-		if (route_makes(trim_spaces(type))) {
+		if (route_makes(trim_spaces(type), n_types)) {
 			return true;
 		}
 	} while (accept.n > 0);
 	return false;
+}
+
+bool media_accepts_json(struct str accept)
+{
+	return route_accepts(accept, 1);
 }
 
 /* ---- clauses of Accept, as munnerz/goautoneg reads them ---- */
@@ -102,7 +109,7 @@ struct clause {
 
 enum { CLAUSES_MAX = 64 }; /* what follows is ignored: sorting is quadratic */
 
-/* What stands before sep; false when anything stands behind it. */
+/* Returns the text before sep. False when there is text behind it. */
 static bool head_alone(struct str s, char sep, struct str *ret)
 {
 	struct str tail;
@@ -127,7 +134,7 @@ static bool next_parameter(struct str *rest, struct str *ret_name, struct str *r
 	return false;
 }
 
-/* strconv.ParseFloat: 0 for what is no number. */
+/* As strconv.ParseFloat; 0 for text that is no number. */
 static float parse_quality(struct str value)
 {
 	char text[32], *end;
@@ -175,7 +182,7 @@ static bool parse_clause(struct str text, struct clause *ret)
 	return true;
 }
 
-/* Not an order in the strict sense; upstream's, with upstream's insertion sort, decides all the same. */
+/* Not a strict order, but upstream's; with upstream's insertion sort it gives upstream's result. */
 static bool goes_before(const struct clause *a, const struct clause *b)
 {
 	return a->quality > b->quality || (!str_is(a->type, "*") && str_is(b->type, "*")) ||
@@ -210,7 +217,7 @@ static size_t parse_accept(struct str accept, struct clause clauses[CLAUSES_MAX]
 
 /* ---- choosing ---- */
 
-/* Parameters that mean something, the last of each. */
+/* The parameters that have a meaning, the last of each. */
 struct parameters {
 	struct str as, group, version, stream, server_version;
 	bool converts, pretty;
@@ -354,7 +361,7 @@ static bool wants_pretty(struct str user_agent, struct str pretty_param)
 		str_starts(user_agent, STR("Mozilla/5.0"));
 }
 
-/* An element that is "gzip" and nothing else: "gzip;q=1" is not. */
+/* Returns true when an element is exactly "gzip": "gzip;q=1" is not. */
 static bool wants_gzip(struct str accept_encoding)
 {
 	struct str element;
@@ -396,7 +403,7 @@ static unsigned form_bit(enum media_as as)
 
 static int choose_or_refuse(struct media *ret, struct str accept, unsigned allowed, struct arena *a, struct status *st)
 {
-	if (!(allowed & ALLOW_UNROUTED) && !route_accepts(accept)) {
+	if (!(allowed & ALLOW_UNROUTED) && !route_accepts(accept, N_MEDIA_TYPES)) {
 		return refuse_route(a, allowed, st);
 	}
 	if ((allowed & ALLOW_DISCOVERY) && choose(ret, accept, ALLOW_DISCOVERY)) {
@@ -406,7 +413,7 @@ static int choose_or_refuse(struct media *ret, struct str accept, unsigned allow
 		return refuse_clauses(a, false, st);
 	}
 	if ((allowed & ALLOW_STREAM_ONLY) && ret->as == AS_PARTIAL_LIST) {
-		ret->as = AS_OBJECT; /* upstream notices when the stream has begun, and sends objects */
+		ret->as = AS_OBJECT; /* upstream sees this only when the stream has begun, and sends objects */
 		if (ret->format == MEDIA_PROTOBUF && !has_protobuf(ret, allowed)) {
 			return refuse_clauses(a, true, st);
 		}
@@ -443,31 +450,98 @@ struct str media_content_type(const struct media *m)
 	return str_of(types[m->format][m->as == AS_DISCOVERY]);
 }
 
-static bool write_yaml(struct buf *out, struct str json_text)
+/* ---- writing ---- */
+
+/* Each of these slices takes about a millisecond. */
+enum {
+	SLICE_VALUES = 2000,     /* of YAML */
+	SLICE_BYTES = 256 << 10, /* of indented JSON */
+};
+
+struct media_writer {
+	const struct media *media;
+	struct str text;
+	struct buf *out;
+	struct arena arena;       /* of the tree that YAML is made of */
+	struct yaml_writer *yaml; /* NULL: the text has not been read */
+	struct json_indenter indenter;
+	bool is_ok;
+};
+
+static void media_writer_init(struct media_writer *w, struct buf *out, const struct media *m, struct str json_text)
 {
-	struct arena a;
+	*w = (struct media_writer){.media = m,
+		.text = json_text,
+		.out = out,
+		.indenter = {.out = out, .rest = json_text, .spaces = 2},
+		.is_ok = true};
+	arena_init(&w->arena, SIZE_MAX / 2);
+}
+
+static void media_writer_done(struct media_writer *w)
+{
+	yaml_writer_free(w->yaml);
+	arena_done(&w->arena);
+}
+
+struct media_writer *media_writer_new(struct buf *out, const struct media *m, struct str json_text)
+{
+	struct media_writer *w = mem_new(struct media_writer);
+
+	media_writer_init(w, out, m, json_text);
+	return w;
+}
+
+struct media_writer *media_writer_free(struct media_writer *w)
+{
+	if (w) {
+		media_writer_done(w);
+	}
+	return mem_free(w);
+}
+
+/* Reading the text is a slice of its own. */
+static bool media_writer_step_yaml(struct media_writer *w)
+{
+	const struct json_limits none = {.depth = UINT32_MAX, .values = SIZE_MAX};
 	struct json *j;
 	size_t at;
 
-	arena_init(&a, SIZE_MAX / 2);
-	bool ok = json_parse(&j, &a, json_text, (struct json_limits){.depth = UINT32_MAX, .values = SIZE_MAX}, &at) == 0 &&
-		yaml_from_json(out, j);
-	arena_done(&a);
-	return ok;
+	if (!w->yaml) {
+		w->is_ok = json_parse(&j, &w->arena, w->text, none, &at) == 0;
+		w->yaml = w->is_ok ? yaml_writer_new(w->out, j) : NULL;
+		return w->is_ok;
+	}
+	enum yaml_progress progress = yaml_writer_step(w->yaml, SLICE_VALUES);
+	w->is_ok = progress != YAML_FAILED;
+	return progress == YAML_UNFINISHED;
+}
+
+bool media_writer_step(struct media_writer *w)
+{
+	if (w->media->format == MEDIA_YAML) {
+		return media_writer_step_yaml(w);
+	}
+	if (w->media->format == MEDIA_PROTOBUF) {
+		w->is_ok = protobuf_from_text(w->out, w->text);
+		return false;
+	}
+	if (w->media->pretty) {
+		return json_indenter_step(&w->indenter, SLICE_BYTES);
+	}
+	w->is_ok = buf_add_str(w->out, w->text) && buf_addc(w->out, '\n');
+	return false;
 }
 
 bool media_write(struct buf *out, const struct media *m, struct str json_text)
 {
-	if (m->format == MEDIA_YAML) {
-		return write_yaml(out, json_text);
+	struct media_writer w;
+
+	media_writer_init(&w, out, m, json_text);
+	while (media_writer_step(&w)) {
 	}
-	if (m->format == MEDIA_PROTOBUF) {
-		return protobuf_from_text(out, json_text);
-	}
-	if (m->pretty) {
-		return json_indent(out, json_text, 2);
-	}
-	return buf_add_str(out, json_text) && buf_addc(out, '\n');
+	media_writer_done(&w);
+	return w.is_ok && !out->is_over;
 }
 
 static bool clause_covers_type(const struct clause *c, const char *type)
@@ -494,4 +568,281 @@ int media_prefer(struct str accept, const char *const *types, size_t n)
 		}
 	}
 	return -1;
+}
+
+/* ---- bodies ---- */
+
+/* Bodies of POST and PUT are typed by Go's mime.ParseMediaType, those of PATCH by go-restful's
+ * router. So case matters to the one and not to the other, and the refusals differ. YAML is turned
+ * into JSON text, so that there is one decoder behind this. */
+
+/* ---- Content-Type, as Go's mime.ParseMediaType reads it ---- */
+
+static bool is_token_char(char c)
+{
+	return c > ' ' && c < 0x7f && !strchr("()<>@,;:\\\"/[]?=", c);
+}
+
+static struct str skip_blanks(struct str s)
+{
+	while (s.n > 0 && isspace((unsigned char)s.p[0])) {
+		s = (struct str){s.p + 1, s.n - 1};
+	}
+	return s;
+}
+
+static bool cut_token(struct str *s, struct str *ret)
+{
+	size_t n = 0;
+
+	while (n < s->n && is_token_char(s->p[n])) {
+		n++;
+	}
+	*ret = (struct str){s->p, n};
+	*s = (struct str){s->p + n, s->n - n};
+	return n > 0;
+}
+
+static bool cut_char(struct str *s, char c)
+{
+	if (s->n == 0 || s->p[0] != c) {
+		return false;
+	}
+	*s = (struct str){s->p + 1, s->n - 1};
+	return true;
+}
+
+/* Cuts a quoted value, with its quotes: it is only compared. */
+static bool cut_quoted(struct str *s, struct str *ret)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		if (s->p[i] == '"') {
+			*ret = (struct str){s->p, i + 1};
+			*s = (struct str){s->p + i + 1, s->n - i - 1};
+			return true;
+		}
+		if (s->p[i] == '\\' && i + 1 < s->n && !is_token_char(s->p[i + 1])) {
+			i++;
+		}
+	}
+	return false;
+}
+
+struct mime_parameter {
+	struct str name, value;
+};
+
+static bool cut_mime_parameter(struct str *s, struct mime_parameter *ret)
+{
+	if (!cut_char(s, ';')) {
+		return false;
+	}
+	*s = skip_blanks(*s);
+	if (!cut_token(s, &ret->name)) {
+		return false;
+	}
+	*s = skip_blanks(*s);
+	if (!cut_char(s, '=')) {
+		return false;
+	}
+	*s = skip_blanks(*s);
+	return s->n > 0 && s->p[0] == '"' ? cut_quoted(s, &ret->value) : cut_token(s, &ret->value);
+}
+
+/* Each parameter is compared with all before it; with more of them the type counts as unknown. */
+enum { MIME_PARAMETERS_MAX = 16 };
+
+/* Checks the parameters. They are not used, but a malformed or contradictory one makes the whole
+ * type unknown. */
+static bool mime_parameters_are_valid(struct str s)
+{
+	struct mime_parameter seen[MIME_PARAMETERS_MAX];
+
+	for (size_t n = 0; n < ARRAY_SIZE(seen); n++) {
+		s = skip_blanks(s);
+		if (s.n == 0 || str_is(str_trim(s), ";")) {
+			return true;
+		}
+		if (!cut_mime_parameter(&s, &seen[n])) {
+			return false;
+		}
+		for (size_t i = 0; i < n; i++) {
+			if (str_eq_nocase(seen[i].name, seen[n].name) && !str_eq(seen[i].value, seen[n].value)) {
+				return false;
+			}
+		}
+	}
+	return false;
+}
+
+static bool find_body_format(enum media_format *ret, struct str content_type)
+{
+	const char *semicolon = content_type.n > 0 ? memchr(content_type.p, ';', content_type.n) : NULL;
+	size_t n = semicolon ? (size_t)(semicolon - content_type.p) : content_type.n;
+	struct str base = str_trim((struct str){content_type.p, n}), type, subtype;
+
+	str_cut(base, '/', &type, &subtype);
+	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
+		return false;
+	}
+	for (size_t i = 0; i < N_MEDIA_TYPES; i++) {
+		if (str_eq_nocase(type, str_of(media_types[i].type)) &&
+			str_eq_nocase(subtype, str_of(media_types[i].subtype))) {
+			*ret = media_types[i].format;
+			return true;
+		}
+	}
+	return false;
+}
+
+int media_of_body(enum media_format *ret, struct str content_type, const struct type *type, struct arena *a, struct status *st)
+{
+	enum media_format format;
+
+	if (content_type.n == 0) {
+		*ret = media_types[0].format;
+		return 0;
+	}
+	if (find_body_format(&format, content_type) && (format != MEDIA_PROTOBUF || protobuf_knows(type))) {
+		*ret = format;
+		return 0;
+	}
+	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
+		"the body of the request was in an unknown format - accepted media types include: " STR_FMT,
+		STR_ARG(media_body_type_names(a, protobuf_knows(type) ? N_MEDIA_TYPES : N_MEDIA_TYPES - 1)));
+	return 1;
+}
+
+/* As the router does: the first type of the list that a patch type has. */
+int media_of_patch(enum patch_type *ret, struct str content_type, struct status *st)
+{
+	struct str element, type, parameters;
+
+	while (content_type.n > 0) {
+		str_cut(content_type, ',', &element, &content_type);
+		str_cut(element, ';', &type, &parameters);
+		if (patch_type_of(str_trim(type), ret)) {
+			return 0;
+		}
+	}
+	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE, "415: Unsupported Media Type");
+	st->has_details = true;
+	return 1;
+}
+
+/* ---- bodies ---- */
+
+enum { YAML_JSON_MAX = 16 << 20 }; /* bytes; a body is 3 MiB, aliases and escapes make it grow */
+
+static int parse_json(struct json **ret, struct str text, struct arena *a, struct status *st)
+{
+	size_t at;
+	int error = json_parse(ret, a, text, JSON_LIMITS_DEFAULT, &at);
+
+	if (error) {
+		status_bad_request(st, "%s", json_error_text(a, error, text, at));
+		return 1;
+	}
+	return 0;
+}
+
+static int parse_yaml(struct json **ret, struct str text, struct arena *a, struct status *st)
+{
+	struct str error, json_text;
+	struct buf json;
+
+	buf_init(&json, YAML_JSON_MAX);
+	if (yaml_to_json(&json, text, YAML_LIMITS_DEFAULT, a, &error, NULL)) {
+		buf_done(&json);
+		status_bad_request(st, STR_FMT, STR_ARG(error));
+		return 1;
+	}
+	json_text = arena_dup(a, buf_str(&json));
+	buf_done(&json);
+	return parse_json(ret, json_text, a, st);
+}
+
+static bool has_repeated_keys(const struct json *j)
+{
+	for (uint32_t i = 0; j->kind == JSON_ARRAY && i < j->n; i++) {
+		if (has_repeated_keys(j->items[i])) {
+			return true;
+		}
+	}
+	for (uint32_t i = 0; j->kind == JSON_OBJECT && i < j->n; i++) {
+		const struct json_member *m = &j->members[i];
+		if (json_get(j, m->name) != m->value || has_repeated_keys(m->value)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Returns true when YAML is JSON too, and means the same. */
+static bool is_json(struct json **ret, struct str body, struct arena *a)
+{
+	size_t at;
+
+	/* Repeated keys are an error in YAML, and in JSON the last one counts. */
+	return json_parse(ret, a, body, JSON_LIMITS_DEFAULT, &at) == 0 && !has_repeated_keys(*ret);
+}
+
+int media_parse_body(struct json **ret, enum media_format format, struct str body, struct arena *a, struct status *st)
+{
+	if (format == MEDIA_JSON) {
+		return parse_json(ret, body, a, st);
+	}
+	return is_json(ret, body, a) ? 0 : parse_yaml(ret, body, a, st);
+}
+
+struct str media_repeated_keys(enum media_format format, struct str body, struct arena *a)
+{
+	struct str error, repeated = {NULL, 0};
+	struct json *j;
+	struct buf json;
+
+	if (format != MEDIA_YAML || is_json(&j, body, a)) {
+		return repeated;
+	}
+	buf_init(&json, YAML_JSON_MAX);
+	yaml_to_json(&json, body, YAML_LIMITS_DEFAULT, a, &error, &repeated);
+	buf_done(&json);
+	return repeated;
+}
+
+/* ---- the types ---- */
+
+/* The order matters twice: messages name the types in it, and a wildcard in Accept gets the first. */
+
+const struct media_type media_types[N_MEDIA_TYPES] = {
+	{"application", "json", MEDIA_JSON, true},
+	{"application", "yaml", MEDIA_YAML, false},
+	{"application", "vnd.kubernetes.protobuf", MEDIA_PROTOBUF, true},
+};
+
+static struct str add_name(struct arena *a, struct str text, const struct media_type *t, const char *parameters)
+{
+	return arena_printf(a, STR_FMT "%s%s/%s%s", STR_ARG(text), text.n > 0 ? ", " : "", t->type, t->subtype, parameters);
+}
+
+struct str media_body_type_names(struct arena *a, size_t n)
+{
+	struct str text = {NULL, 0};
+
+	for (size_t i = 0; i < n; i++) {
+		text = add_name(a, text, &media_types[i], "");
+	}
+	return text;
+}
+
+struct str media_type_names(struct arena *a, bool plain, bool streams)
+{
+	struct str text = plain ? media_body_type_names(a, N_MEDIA_TYPES) : (struct str){NULL, 0};
+
+	for (size_t i = 0; streams && i < N_MEDIA_TYPES; i++) {
+		if (media_types[i].streams) {
+			text = add_name(a, text, &media_types[i], ";stream=watch");
+		}
+	}
+	return text;
 }

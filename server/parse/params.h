@@ -1,6 +1,6 @@
-/* Query parameters, and the option objects kube makes of them: ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions.
- * Parsing follows Go's net/url: pairs that cannot be unescaped, or contain ';', are dropped (surprises.md 22); of repeated
- * parameters the first counts. */
+/* Query parameters, and the option objects that kube makes of them: ListOptions, CreateOptions,
+ * UpdateOptions, PatchOptions, DeleteOptions. Parsing follows Go's net/url: pairs that cannot be
+ * unescaped, or contain ';', are dropped; of repeated parameters the first counts. */
 #ifndef SERVER_PARSE_PARAMS_H
 #define SERVER_PARSE_PARAMS_H
 
@@ -17,16 +17,18 @@ struct params {
 
 #define PARAMS_MAX 1024              /* pairs; more is a 400 */
 
-/* query: what follows '?', may be empty. False when there are too many. */
+/* query: the text after '?', may be empty. Returns false when there are too many pairs. */
 bool params_parse(struct params *ret, struct str query, struct arena *a);
 bool params_has(const struct params *p, const char *name);
 struct str params_get(const struct params *p, const char *name);      /* first, or empty */
 size_t params_all(const struct params *p, const char *name, struct arena *a, struct str **ret);
-/* Percent-decoding of a path (plus_is_space false) or query text. False on a malformed escape. */
+/* Percent-decodes a path (plus_is_space false) or query text. Returns false for a malformed
+ * escape. */
 bool url_unescape(struct str s, bool plus_is_space, struct arena *a, struct str *ret);
-/* surprises.md 32: anything but "", "0" and "false" in any case is true. */
+/* As in kube-apiserver, anything but "", "0" and "false" in any case is true. */
 bool params_bool(const struct params *p, const char *name);
-/* Options that upstream holds as pointers to booleans: there, an empty text is true (Convert_Slice_string_To_Pointer_bool). False: it is not given. */
+/* Reads an option that upstream holds as a pointer to a boolean: there, an empty text is true
+ * (Convert_Slice_string_To_Pointer_bool). Returns false when it is not given. */
 bool params_optional_bool(const struct params *p, const char *name, bool *ret);
 
 enum version_match { MATCH_UNSET, MATCH_EXACT, MATCH_NOT_OLDER_THAN };
@@ -44,8 +46,9 @@ struct list_options {
 	int64_t timeout_s;                   /* -1: not given */
 };
 
-/* Upstream reads the options' types first, then the selectors, then looks at which options fit together, and at the version last: the
- * order decides which mistake is told. Each: 0, or 1 with 400 or 422 in st. is_watch: also with the deprecated /watch/ paths. */
+/* Upstream reads the options' types first, then the selectors, then checks which options fit
+ * together, and the version last: the order decides which mistake is reported. Each returns 0,
+ * or 1 with 400 or 422 in st. is_watch: also with the deprecated /watch/ paths. */
 int list_options_parse(struct list_options *ret, const struct params *p, bool is_watch, struct status *st);
 int list_options_validate(struct list_options *o, struct arena *a, struct status *st);
 int list_version_parse(struct list_options *o, bool is_watch, struct status *st);
@@ -73,7 +76,7 @@ struct delete_options {
 	bool has_uid, has_version;           /* preconditions */
 	struct str uid, version;
 };
-/* body: parsed DeleteOptions, or NULL: then the query counts. 0, or 1 with 400 or 422 in st. */
+/* body: parsed DeleteOptions; NULL: the query counts. Returns 0, or 1 with 400 or 422 in st. */
 int delete_options_parse(struct delete_options *ret, const struct params *p, const struct json *body, struct arena *a, struct status *st);
 
 #endif

@@ -1,4 +1,5 @@
-/* From method and path to what is asked for. k8s.io/apiserver pkg/endpoints/request RequestInfo, surprises.md 22, 37, 62. */
+/* Parses method and path into the request's target, as k8s.io/apiserver pkg/endpoints/request
+ * RequestInfo does. */
 #ifndef SERVER_PARSE_ROUTE_H
 #define SERVER_PARSE_ROUTE_H
 
@@ -12,17 +13,18 @@ struct route {
 	struct str path;             /* unescaped */
 	struct params params;
 	bool is_resource;            /* /api/V/... or /apis/G/V/...: authorized as a resource, whether it exists or not */
-	struct str group, version, resource, ns, name, subresource;
+	struct str group, version_name, resource, ns, name, subresource;
 	bool has_ns;                 /* .../namespaces/NS/... */
 	bool is_watch;
 	bool is_old_watch;           /* /watch/... */
 	const char *verb;            /* for authorization: "get", "deletecollection", ...; non-resource: lower-case method */
 
 	const struct kind *kind;     /* NULL: no such resource */
-	const struct door *door;
+	const struct version *version;
 	const struct subresource *sub;
-	const struct kind *body_kind; /* of what is sent and answered: kind and door, but where sub is a view of another kind */
-	const struct door *body_door;
+	const struct kind
+		*body_kind; /* of what is sent and answered: kind and version, but where sub is a view of another kind */
+	const struct version *body_version;
 	enum verb action;            /* when kind is set and route_resolve() found a verb */
 };
 
@@ -30,7 +32,8 @@ struct route {
 int route_parse(struct route *ret, struct str method, struct str target, bool is_standalone, struct arena *a, struct status *st);
 /* For a resource route: finds what it does. 0; or 1 with 404 or 405 in st. */
 int route_resolve(struct route *r, struct status *st);
-/* Is this group one of ours? Unknown groups are answered like unknown paths, not with a Status. */
+/* Returns true when annals serves the group. Unknown groups are answered like unknown paths, not
+ * with a Status. */
 bool route_group_is_known(const struct route *r, bool is_standalone);
 
 #endif

@@ -1,14 +1,12 @@
-/* Runs are compressed without a look at what is before them, and end at a byte: so they can be put
- * one behind the other in any list, and crc32_combine() makes the checksum of the whole from theirs.
- * A hash of an object's name ends a run, as in content-defined chunking: a write moves no ends but
- * its own run's. */
+/* Each run is compressed by itself, and ends at a byte. So runs can be joined in any list, and
+ * crc32_combine() makes the checksum of the whole from theirs. A hash of an object's name ends a
+ * run, as in content-defined chunking: a write moves no ends but its own run's. */
 #include "server/request/gzip_list.h"
 
 #include "api/model/kind.h"
 #include "base/deflate.h"
+#include "base/hash_table.h"
 #include "base/list.h"
-#include "base/map.h"
-#include "server/parse/gzip.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -28,8 +26,9 @@ enum {
 
 /* ---- runs ---- */
 
-/* Objects are immutable, and one of a kind at one revision of one history under one name is one object, which doors show at different lengths if
- * not as the same. Collisions (2^-64, seeded) are not looked for. */
+/* The id of a run. Objects are immutable, and kind, history, name and revision identify one; if
+ * a version shows it differently, its length differs. Lists never contain deleted objects
+ * (cached_gone()). Collisions (2^-64, seeded) are not checked. */
 struct run_id {
 	uint64_t hash;
 	uint64_t text_n;
@@ -43,6 +42,7 @@ struct packed {
 
 struct run {
 	struct list link;
+	struct hash_node node; /* by id */
 	struct run_id id;
 	struct packed packed;
 };
@@ -54,13 +54,13 @@ struct packer {
 };
 
 struct gzip_runs {
-	/* Guards all that follows, and is held for look-ups only: nobody compresses under it. */
+	/* Guards the fields below, and is held for look-ups only, never while compressing. */
 	pthread_mutex_t lock;
-	struct map by_id;
+	struct hash_table by_id;
 	struct list used; /* longest ago first */
 	size_t n_bytes, max_bytes;
 	uint64_t n_found, n_made;
-	/* A list has one only while it compresses, and not while it waits for its reader. */
+	/* A list has a packer only while it compresses, not while it waits for its reader. */
 	struct packer *packers[PACKERS_KEPT];
 	size_t n_packers;
 };
@@ -114,20 +114,25 @@ struct gzip_runs *gzip_runs_new(size_t max_bytes)
 	struct gzip_runs *r = mem_new(struct gzip_runs);
 
 	pthread_mutex_init(&r->lock, NULL);
-	map_init(&r->by_id, MAX_RUNS);
 	list_init(&r->used);
 	r->max_bytes = max_bytes;
 	return r;
 }
 
-static struct str id_str(const struct run_id *id)
+static struct run *runs_look_up(const struct gzip_runs *r, const struct run_id *id)
 {
-	return (struct str){(const char *)id, sizeof(*id)};
+	for (struct hash_node *n = hash_table_first(&r->by_id, id->hash); n; n = hash_node_next(n)) {
+		struct run *run = container_of(n, struct run, node);
+		if (run->id.text_n == id->text_n) {
+			return run;
+		}
+	}
+	return NULL;
 }
 
 static void runs_drop(struct gzip_runs *r, struct run *run)
 {
-	map_remove(&r->by_id, id_str(&run->id));
+	hash_table_remove(&r->by_id, &run->node);
 	list_remove(&run->link);
 	r->n_bytes -= run->packed.bytes->n;
 	bytes_unref(run->packed.bytes);
@@ -143,7 +148,7 @@ struct gzip_runs *gzip_runs_free(struct gzip_runs *r)
 		while (r->n_packers > 0) {
 			packer_free(r->packers[--r->n_packers]);
 		}
-		map_done(&r->by_id);
+		hash_table_done(&r->by_id);
 		pthread_mutex_destroy(&r->lock);
 	}
 	return mem_free(r);
@@ -161,7 +166,7 @@ void gzip_runs_stats(struct gzip_runs *r, size_t *ret_n_bytes, uint64_t *ret_n_f
 static bool runs_find(struct gzip_runs *r, const struct run_id *id, struct packed *ret)
 {
 	pthread_mutex_lock(&r->lock);
-	struct run *run = map_get(&r->by_id, id_str(id));
+	struct run *run = runs_look_up(r, id);
 	if (run) {
 		list_remove(&run->link);
 		list_append(&r->used, &run->link);
@@ -173,19 +178,19 @@ static bool runs_find(struct gzip_runs *r, const struct run_id *id, struct packe
 	return run != NULL;
 }
 
-/* Two threads may have made the same: the first one's stays. */
+/* Keeps a run. If two threads have made it, the first one's stays. */
 static void runs_add(struct gzip_runs *r, const struct run_id *id, const struct packed *packed)
 {
 	pthread_mutex_lock(&r->lock);
 	r->n_made++;
-	if (packed->bytes->n <= r->max_bytes && !map_get(&r->by_id, id_str(id))) {
+	if (packed->bytes->n <= r->max_bytes && !runs_look_up(r, id)) {
 		struct run *run = mem_new(struct run);
 
 		*run = (struct run){.id = *id, .packed = *packed};
 		bytes_ref(packed->bytes);
 		list_init(&run->link);
 		list_append(&r->used, &run->link);
-		map_set(&r->by_id, id_str(id), run, NULL);
+		hash_table_add(&r->by_id, &run->node, id->hash);
 		r->n_bytes += packed->bytes->n;
 		while (r->n_bytes > r->max_bytes || r->by_id.n >= MAX_RUNS) {
 			runs_drop(r, list_entry(r->used.next, struct run, link));
@@ -203,7 +208,7 @@ static struct str item_opening(size_t i)
 
 static size_t item_size(const struct gzip_list *g, size_t i)
 {
-	return g->form ? g->form->size(g->form->ctx, i) : item_opening(i).n + cached_shown_size(g->items[i], g->door);
+	return g->form ? g->form->size(g->form->ctx, i) : item_opening(i).n + cached_shown_size(g->items[i], g->version);
 }
 
 static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash, size_t n)
@@ -213,18 +218,19 @@ static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_ha
 	return str_hash((struct str){(const char *)parts, sizeof(parts)});
 }
 
-/* The run that begins with g's next item. Returns the item behind it. */
+/* Measures the run that begins with g's next item. Returns the item behind it. */
 static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 {
 	const struct cached *first = g->items[g->item];
-	/* The first of a list has no comma before it, and so is another run. */
+	/* The first item of a list has no comma before it, so its run differs. */
 	uint64_t place[] = {first->kind->index, g->item == 0, str_hash(first->ns), g->form ? g->form->id : 0};
 	struct str ns = first->ns;
 	size_t i = g->item;
 	bool is_end = false;
 
 	*id = (struct run_id){.hash = str_hash((struct str){(const char *)place, sizeof(place)})};
-	/* It ends with its namespace: a list of one namespace finds what a list of all has left. */
+	/* A run ends with its namespace, so a list of one namespace finds the runs of a list of
+	 * all. */
 	while (i < g->n_items && !is_end && str_eq(g->items[i]->ns, ns)) {
 		const struct cached *o = g->items[i];
 		uint64_t name_hash = str_hash(o->name);
@@ -232,7 +238,7 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 
 		id->hash = hash_add(id->hash, o, name_hash, n);
 		id->text_n += n;
-		/* By the name, which stays when the object changes. */
+		/* Decided by the name, which stays when the object changes. */
 		is_end = id->text_n >= RUN_MAX || (id->text_n >= RUN_MIN && name_hash % RUN_CUT == 0);
 		i++;
 	}
@@ -244,10 +250,10 @@ static bool add_item(struct buf *text, const struct gzip_list *g, size_t i)
 	if (g->form) {
 		return g->form->add(text, g->form->ctx, i);
 	}
-	const size_t n_pieces = cached_pieces(g->items[i], g->door);
+	const size_t n_pieces = cached_pieces(g->items[i], g->version);
 	buf_add_str(text, item_opening(i));
 	for (size_t k = 0; k < n_pieces; k++) {
-		buf_add_str(text, cached_piece(g->items[i], g->door, k));
+		buf_add_str(text, cached_piece(g->items[i], g->version, k));
 	}
 	return true;
 }
@@ -262,18 +268,20 @@ static bool add_items(struct buf *text, const struct gzip_list *g, size_t end)
 	return true;
 }
 
-/* Without bytes where an item could not be made. */
+/* Compresses a run. The result has no bytes when an item could not be made. */
 static struct packed run_pack(const struct gzip_list *g, size_t end, size_t text_n)
 {
 	struct packer *packer = packer_get(g->runs);
-	struct packed packed = {.text_n = text_n};
+	bool is_estimate = g->form && !g->form->id;
+	struct packed packed = {0};
 
 	buf_clear(&packer->text);
 	buf_clear(&packer->out);
 	buf_reserve(&packer->text, text_n);
-	buf_reserve(&packer->out, deflate_bound(text_n));
 	if (add_items(&packer->text, g, end)) {
-		assert(packer->text.n == text_n);
+		assert(is_estimate || packer->text.n == text_n);
+		packed.text_n = packer->text.n;
+		buf_reserve(&packer->out, deflate_bound(packed.text_n));
 		size_t n = deflate_text(packer->deflater, buf_str(&packer->text), packer->out.p);
 		packed.bytes = bytes_dup((struct str){packer->out.p, n});
 		packed.crc = gzip_checksum(buf_str(&packer->text));
@@ -290,7 +298,7 @@ static void count_text(struct gzip_list *g, unsigned long crc, size_t n)
 	g->text_n += (uint32_t)n;
 }
 
-/* Text as it is, in a block of its own. */
+/* Writes text uncompressed, in a block of its own. */
 static char *put_stored(struct gzip_list *g, char *p, struct str text, bool is_last)
 {
 	assert(text.n <= STORED_MAX);
@@ -325,14 +333,17 @@ static struct bytes *next_run(struct gzip_list *g)
 {
 	struct run_id id;
 	size_t end = run_measure(g, &id);
+	bool is_kept = !g->form || g->form->id;
 	struct packed packed;
 
-	if (!runs_find(g->runs, &id, &packed)) {
+	if (!is_kept || !runs_find(g->runs, &id, &packed)) {
 		packed = run_pack(g, end, id.text_n);
 		if (!packed.bytes) {
 			return NULL;
 		}
-		runs_add(g->runs, &id, &packed);
+		if (is_kept) {
+			runs_add(g->runs, &id, &packed);
+		}
 	}
 	g->item = end;
 	count_text(g, packed.crc, packed.text_n);
@@ -368,7 +379,7 @@ size_t gzip_list_read(struct gzip_list *g, char *p, size_t max)
 {
 	size_t n = 0;
 
-	while (n < max && has_chunk(g)) {
+	while (n < max && (g->chunk || n == 0) && has_chunk(g)) {
 		size_t part = MIN(max - n, g->chunk->n - g->chunk_at);
 
 		memcpy(p + n, g->chunk->p + g->chunk_at, part);

@@ -1,16 +1,25 @@
-/* Steps in a table, and a counter in the request. A step that must ask the cluster is called again
- * once the answer is there; those before it are not. What is wrong with the route or the form is
- * found first, but told last: whoever may not know whether a resource exists must get the same 401
- * or 403 as for any other. */
+/* From a request's head to the right to be served: parse the target, authenticate, authorize, take
+ * a place among the requests under way, and weigh the bytes of the body.
+ *
+ * The steps stand in a table, and the request counts those that it has passed. A step that must ask
+ * the cluster is called again once the answer is there; earlier steps are not. The route and the
+ * form are judged first, but their errors are reported last: a user who may not know whether a
+ * resource exists must get the same 401 or 403 as for any other. */
 #include "server/request/head.h"
-
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/thread.h"
 #include "server/access/impersonate.h"
+#include "server/request/budget.h"
 #include "server/request/limits.h"
+#include "server/request/request.h"
 #include "server/request/request_audit.h"
-#include "server/request/request_metrics.h"
 #include "server/request/respond.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 /* kube's default of --request-timeout. */
 #define REQUEST_TIMEOUT_MS 60000
@@ -54,7 +63,18 @@ void head_parse(struct request *q)
 	status_init(&q->st, q->a);
 }
 
-/* Each step: 0; 1 with the refusal in q->st; or ASK_FIRST, and then the step comes again. */
+/* Whoever speaks for others takes from the share of those it speaks for. */
+static void head_set_payer(struct request *q)
+{
+	/* system:masters: the administrators, and annals' own controllers. */
+	const struct payer payer = {
+		.user = str_hash(q->user->name), .is_privileged = user_in_group(q->user, STR("system:masters"))};
+
+	http_set_payer(q->x, &payer);
+}
+
+/* Each step returns 0; 1 with the refusal in q->st; or ASK_FIRST, and then the step is called
+ * again. */
 
 static int head_authenticate(struct request *q)
 {
@@ -73,6 +93,8 @@ static int head_authenticate(struct request *q)
 		q->timing.passed_ns[STEP_AUTHENTICATED] - http_started_ns(q->x));
 	if (r) {
 		request_audit_begin_unrecognized(q, &q->what);
+	} else {
+		head_set_payer(q);
 	}
 	return r;
 }
@@ -104,6 +126,7 @@ static int head_impersonate(struct request *q)
 		request_audit_impersonates(q, q->user);
 	}
 	q->what.user = q->user;
+	head_set_payer(q);
 	return 0;
 }
 
@@ -147,15 +170,16 @@ static int head_show_mistakes(struct request *q)
 	return request_has_too_much(q);
 }
 
-/* Who may do what is said before what is there: 401, 403, 429, then 404 and 405, then 406; and 413 before the body is sent, where its
- * length is announced. */
+/* The order keeps rights ahead of contents: 401, 403, 429, then 404 and 405, then 406. 413 comes
+ * before the body is sent, if its length is announced. */
 static int (*const head_steps[])(struct request *q) = {
 	head_authenticate,
 	head_audit,
 	head_impersonate,
 	head_authorize,
-	/* Behind the questions to the cluster: who waits for one takes no place from those who need none. kube-apiserver counts before it authorizes,
-	 * which shows only in which of both refusals comes first. */
+	/* After the questions to the cluster: a request that waits for one takes no place from
+	 * others. kube-apiserver counts before it authorizes, which shows only in the order of
+	 * both refusals. */
 	request_enter,
 	head_show_mistakes,
 	request_weigh_announced,
@@ -200,4 +224,355 @@ void head_judge(struct request *q)
 		}
 		q->n_head_steps += r == 0;
 	}
+}
+
+/* ---- requests under way ---- */
+
+/* Classes have separate limits, so that lists cannot keep out writes, nor either of them
+ * watches. Unlike upstream, watches are limited, and so is system:masters, which has a reserve:
+ * the limits bound memory, and an administrator's request takes as much. Counting adds first and
+ * takes back afterwards, so there is no lock. At worst a request that would just fit is refused. */
+
+/* A body is kept until the answer, in a buffer that may be twice as large. Its stored form is as
+ * large again, and so is the transaction. The charge while it arrives covers all of that, so a
+ * request that has come so far is not refused later. */
+#define BODY_FACTOR 4
+
+/* Places beyond the limit for administrators, who have to repair things. */
+enum { RESERVE_PART = 8 };
+
+static enum request_class request_class_of(const struct route *r)
+{
+	if (!r->is_resource || !r->kind) {
+		return CLASS_NONE;
+	}
+	if (r->is_watch) {
+		return CLASS_WATCH;
+	}
+	return r->method == METHOD_GET || r->method == METHOD_HEAD ? CLASS_READ : CLASS_WRITE;
+}
+
+enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are only counted */
+
+static struct budget *request_budget(const struct request *q)
+{
+	return q->class == CLASS_WRITE ? q->server->write_budget : NULL;
+}
+
+static bool is_privileged(const struct request *q)
+{
+	return http_payer(q->x)->is_privileged;
+}
+
+int request_refuse_for_now(struct request *q)
+{
+	request_metrics_refused(q);
+	status_set(&q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many requests, please try again later.");
+	q->st.retry_after_s = RETRY_AFTER_S;
+	return 1;
+}
+
+int request_charge(struct request *q, size_t n)
+{
+	struct budget *budget = request_budget(q);
+	size_t body = http_body(q->x).n, wanted = MAX(BODY_FACTOR * body, 2 * body + n);
+
+	if (budget && !budget_charge(budget, &q->charged, wanted, is_privileged(q))) {
+		http_hurry_bodies(q->x);
+		return request_refuse_for_now(q);
+	}
+	return 0;
+}
+
+bool request_may_answer(struct request *q, size_t n)
+{
+	if (http_grant(q->x, n) || n < LARGE_ANSWER || q->class != CLASS_READ) {
+		return true;
+	}
+	request_refuse_for_now(q);
+	return false;
+}
+
+int request_weigh_announced(struct request *q)
+{
+	uint64_t length = 0;
+
+	if (q->class != CLASS_WRITE || !str_to_uint64(http_header(q->x, "Content-Length"), &length)) {
+		return 0;
+	}
+	if (!budget_has_room(q->server->write_budget, BODY_FACTOR * (size_t)length, is_privileged(q))) {
+		http_hurry_bodies(q->x);
+		return request_refuse_for_now(q);
+	}
+	return 0;
+}
+
+/* Charges a body. Only writes have use for one. */
+bool request_charge_body(struct request *q, size_t n)
+{
+	struct budget *budget = request_budget(q);
+
+	if (q->class != CLASS_WRITE) {
+		return false;
+	}
+	q->is_over_budget = !budget_charge(budget, &q->charged, BODY_FACTOR * n, is_privileged(q));
+	if (q->is_over_budget) {
+		budget_charge(budget, &q->charged, 0, true);
+		http_hurry_bodies(q->x);
+	}
+	return !q->is_over_budget;
+}
+
+/* Returns how many requests of its class were under way before. */
+static size_t request_count(struct request *q, int delta)
+{
+	struct server *s = q->server;
+	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
+
+	return atomic_fetch_add_explicit(counters[q->class], (size_t)delta, memory_order_relaxed);
+}
+
+static void request_show_count(struct request *q, int delta)
+{
+	if (q->class == CLASS_WATCH) {
+		request_metrics_longrunning(q, delta);
+	} else {
+		metrics_inflight(q->server->metrics, q->class == CLASS_WRITE, delta);
+	}
+}
+
+static void request_recount(struct request *q, int delta)
+{
+	request_count(q, delta);
+	request_show_count(q, delta);
+}
+
+/* Returns false when all places are taken. */
+static bool take_place(struct request *q)
+{
+	const struct server *s = q->server;
+	const size_t limits[] = {[CLASS_READ] = s->options.max_requests_inflight,
+		[CLASS_WRITE] = s->options.max_mutating_inflight,
+		[CLASS_WATCH] = s->options.max_watches};
+	size_t limit = limits[q->class];
+	limit += is_privileged(q) ? limit / RESERVE_PART : 0;
+	if (request_count(q, 1) >= limit) {
+		request_count(q, -1);
+		return false;
+	}
+	request_show_count(q, 1);
+	return true;
+}
+
+int request_enter(struct request *q)
+{
+	q->class = request_class_of(&q->route);
+	if (q->class == CLASS_NONE) {
+		return 0;
+	}
+	bool has_room = q->class != CLASS_WRITE || http_has_room(q->x);
+	if (!has_room || !take_place(q)) {
+		q->class = CLASS_NONE;
+		return request_refuse_for_now(q);
+	}
+	if (q->class == CLASS_WRITE) {
+		request_step_out(q);
+	}
+	return 0;
+}
+
+int request_return(struct request *q)
+{
+	if (!q->is_outside) {
+		return 0;
+	}
+	if (!take_place(q)) {
+		return request_refuse_for_now(q);
+	}
+	q->is_outside = false;
+	return 0;
+}
+
+void request_leave(struct request *q)
+{
+	if (q->class == CLASS_NONE || q->has_left) {
+		return;
+	}
+	q->has_left = true;
+	if (q->charged > 0) {
+		budget_charge(request_budget(q), &q->charged, 0, true);
+	}
+	if (!q->is_outside) {
+		request_recount(q, -1);
+	}
+}
+
+void request_step_out(struct request *q)
+{
+	q->is_outside = q->class != CLASS_NONE;
+	if (q->is_outside) {
+		request_recount(q, -1);
+	}
+}
+
+void request_step_in(struct request *q)
+{
+	if (q->is_outside) {
+		q->is_outside = false;
+		request_recount(q, 1);
+	}
+}
+
+/* ---- memory of writes ---- */
+
+/* Bytes are granted or refused at once: a request that waited for memory would hold what it has.
+ * The thread is there because malloc_trim() walks the whole heap. It is called without the lock, so
+ * nobody who charges waits for it. */
+
+enum {
+	TRIM_AFTER = 8 << 20, /* bytes given back by requests: then it is worth it */
+	TRIM_LOOK_MS = 5000,  /* how often is it looked what others have let go of: connections, questions about tokens */
+	TRIM_DELAY_MS = 1000, /* after a burst rather than all along */
+};
+
+struct budget {
+	size_t limit;
+	pthread_mutex_t lock;
+	pthread_cond_t cond; /* enough was given back, or it is over */
+	size_t used, returned;
+	bool is_closing;
+	pthread_t thread;
+};
+
+/* Counts returned bytes. It wakes the thread once when there are enough, and not again until the
+ * burst is over: each wake costs the caller a system call, and two context switches. */
+static void give_back(struct budget *b, size_t n)
+{
+	bool was_enough = b->returned >= TRIM_AFTER;
+	b->returned += n;
+	if (!was_enough && b->returned >= TRIM_AFTER) {
+		pthread_cond_signal(&b->cond);
+	}
+}
+
+void budget_note_freed(struct budget *b, size_t n)
+{
+	pthread_mutex_lock(&b->lock);
+	give_back(b, n);
+	pthread_mutex_unlock(&b->lock);
+}
+
+bool budget_charge(struct budget *b, size_t *charged, size_t wanted, bool is_privileged)
+{
+	size_t limit = share_limit(b->limit, is_privileged);
+	pthread_mutex_lock(&b->lock);
+	size_t others = b->used - *charged;
+	/* A smaller charge is always granted, and so is any to a request that is alone. */
+	bool is_granted = wanted <= *charged || others == 0 || (others <= limit && wanted <= limit - others);
+	if (is_granted) {
+		give_back(b, *charged > wanted ? *charged - wanted : 0);
+		b->used = others + wanted;
+		*charged = wanted;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return is_granted;
+}
+
+bool budget_has_room(struct budget *b, size_t wanted, bool is_privileged)
+{
+	size_t limit = share_limit(b->limit, is_privileged);
+	pthread_mutex_lock(&b->lock);
+	bool has_room = b->used == 0 || (b->used <= limit && wanted <= limit - b->used);
+	pthread_mutex_unlock(&b->lock);
+	return has_room;
+}
+
+size_t budget_used(struct budget *b)
+{
+	pthread_mutex_lock(&b->lock);
+	size_t used = b->used;
+	pthread_mutex_unlock(&b->lock);
+	return used;
+}
+
+/* Returns the bytes that the C library holds unused, whether the kernel has their pages or not. */
+static size_t heap_free(void)
+{
+#ifdef __GLIBC__
+	return mallinfo2().fordblks;
+#else
+	return 0;
+#endif
+}
+
+/* The C library keeps freed memory between used pieces: all of a burst, for good. *trimmed:
+ * heap_free() after the last trim, or the least since: only more than that justifies another
+ * walk through the heap. */
+static bool is_worth_a_trim(size_t *trimmed)
+{
+	size_t now = heap_free();
+
+	*trimmed = MIN(*trimmed, now);
+	return now - *trimmed >= TRIM_AFTER;
+}
+
+static void *trim(void *arg)
+{
+	struct budget *b = arg;
+	size_t trimmed = heap_free();
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->is_closing) {
+		if (b->returned < TRIM_AFTER) {
+			int r = clock_cond_wait(&b->cond, &b->lock, clock_mono_ms() + TRIM_LOOK_MS);
+			if (r != ETIMEDOUT) {
+				continue;
+			}
+			pthread_mutex_unlock(&b->lock);
+			bool is_worth_it = is_worth_a_trim(&trimmed);
+			pthread_mutex_lock(&b->lock);
+			if (!is_worth_it) {
+				continue;
+			}
+		}
+		int64_t until_ms = clock_mono_ms() + TRIM_DELAY_MS;
+		while (!b->is_closing && clock_mono_ms() < until_ms) {
+			clock_cond_wait(&b->cond, &b->lock, until_ms);
+		}
+		b->returned = 0;
+		pthread_mutex_unlock(&b->lock);
+#ifdef __GLIBC__
+		malloc_trim(0);
+#endif
+		trimmed = heap_free();
+		pthread_mutex_lock(&b->lock);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+struct budget *budget_new(size_t limit)
+{
+	struct budget *b = mem_new(struct budget);
+
+	b->limit = limit;
+	pthread_mutex_init(&b->lock, NULL);
+	clock_cond_init(&b->cond);
+	thread_must_start(&b->thread, "budget", trim, b);
+	return b;
+}
+
+struct budget *budget_free(struct budget *b)
+{
+	if (!b) {
+		return NULL;
+	}
+	pthread_mutex_lock(&b->lock);
+	b->is_closing = true;
+	pthread_cond_signal(&b->cond);
+	pthread_mutex_unlock(&b->lock);
+	pthread_join(b->thread, NULL);
+	pthread_cond_destroy(&b->cond);
+	pthread_mutex_destroy(&b->lock);
+	return mem_free(b);
 }

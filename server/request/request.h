@@ -12,10 +12,11 @@
 #include "server/parse/route.h"
 #include "server/request/server_state.h"
 #include "server/request/timing.h"
+#include "storage/engine/plan.h"
 #include "storage/leases.h"
 
 #define BODY_JSON_LIMITS JSON_LIMITS_DEFAULT
-#define RETRY_AFTER_S 1   /* what clients are told who may try again */
+#define RETRY_AFTER_S 1   /* the Retry-After header of clients that may try again */
 #define WARNINGS_MAX 1024 /* more than there can be headers of */
 
 enum request_class { CLASS_NONE, CLASS_READ, CLASS_WRITE, CLASS_WATCH };
@@ -23,13 +24,13 @@ enum request_class { CLASS_NONE, CLASS_READ, CLASS_WRITE, CLASS_WATCH };
 struct request {
 	struct server *server;
 	struct http_exchange *x;
-	struct arena *a;                       /* where things are made now: the exchange's arena, or one of a write's */
+	struct arena *a;                       /* the arena to use now: the exchange's, or one of a write's */
 	struct write_memory *writing;          /* write.c's; NULL: no write has begun */
 	struct route route;
 	struct user *user;                     /* NULL until authenticated */
 	struct media media;
 	struct authz_attributes what;             /* what the user wants to do */
-	struct status route_status, media_status; /* what is wrong with them, to be said when the user may know */
+	struct status route_status, media_status; /* errors in them, reported when the user may see them */
 	struct questions questions;               /* of the cluster */
 	struct status st;                      /* what to answer when something is wrong */
 	struct str *warnings;
@@ -38,24 +39,26 @@ struct request {
 	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
 	struct request_audit *audit;           /* NULL: not audited */
 	enum request_class class;
-	bool is_outside;                       /* takes no place of its class for a while */
+	bool is_outside;                       /* has no place of its class for a while */
+	bool has_left;                         /* and never again: it is answered */
 	size_t charged;                        /* bytes, to the budget of its class */
 	bool is_over_budget;                   /* its body was */
 	bool is_dry_run;
 	bool is_routed;                        /* a verb has been asked */
 	bool is_bad_route, is_bad_media, is_late; /* found while parsing; is_late: no deadline can be made of ?timeout= */
 	unsigned n_head_steps;                    /* of head.c's steps that have been passed */
-	struct str undecided;                     /* why nobody could say whether the user may */
+	struct str undecided;                     /* why the cluster gave no decision on the user's rights */
 
 	void (*next)(struct request *q);       /* what on_request calls */
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
 	bool is_cache_waiter; /* wait is under way, or over and not settled */
-	bool is_asking, is_queueing;
+	bool is_asking, is_queueing;      /* is_queueing: for its turn, be it a queue's or its thread's */
+	struct answer_being_made *making; /* respond.c's; NULL: none is made in slices */
 	struct lease_wait lease;
 	struct agreement_wait versions;
-	struct storage_txn txn;
-	bool has_txn;                          /* txn holds results to clear */
+	struct plan plan;                      /* of the transaction under way, with its result */
+	bool has_txn;                          /* plan holds results to clear */
 	int64_t deadline_ms;                   /* monotonic; watches have none */
 	int64_t wait_began_ns;
 	struct timing timing;
@@ -67,7 +70,7 @@ struct request {
 void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, void *ctx), void *ctx);
 void request_warn(struct request *q, struct str text); /* a Warning header; text must live as long as the request */
 struct str request_ns(const struct request *q);         /* of the objects meant; empty for cluster-scoped kinds and all namespaces */
-struct str request_group(const struct request *q);      /* of the door, for messages */
+struct str request_group(const struct request *q);      /* of the version, for messages */
 struct authz_attributes request_attributes(struct request *q); /* what the user wants to do, for authorization */
 struct str request_manager(const struct request *q, struct str field_manager);
 bool request_is_cache_ready(struct request *q); /* and shows all there is of the kind; else answers 503 */
@@ -76,5 +79,15 @@ bool request_is_cache_ready(struct request *q); /* and shows all there is of the
 struct str request_now(struct request *q);
 /* A body that is larger than may be: 413 in q->st. */
 bool request_has_too_much(struct request *q);
+
+/* Counts and durations of requests, for /metrics. */
+
+struct metrics_labels request_metrics_labels(const struct request *q);
+void request_metrics_count(struct request *q, int64_t duration_ns);
+void request_metrics_refused(struct request *q);
+void request_metrics_longrunning(struct request *q, int delta);
+void request_metrics_txn(struct request *q, int64_t duration_ns);
+/* Counts a request that failed because of etcd. */
+void request_metrics_storage_failed(struct request *q);
 
 #endif

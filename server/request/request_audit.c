@@ -1,6 +1,6 @@
-/* What goes into an event comes at different moments from different phases, and the last of them is
- * sending. So it is gathered in memory that lives as long as the exchange. Bodies are gathered only
- * at levels that show them, and at most as much as one event may have: auditing a list of a
+/* The parts of an event come at different moments from different phases, and the last of them is
+ * sending. So they are gathered in memory that lives as long as the exchange. Bodies are
+ * gathered only at levels that show them, up to the limit of an event: auditing a list of a
  * gigabyte must not take another one. */
 
 #include "server/request/request_audit.h"
@@ -59,7 +59,7 @@ static void request_audit_describe(struct request *q, struct request_audit *e, c
 	}
 }
 
-/* NULL when the policy does not want it. */
+/* Returns NULL when the policy does not want the request. */
 static struct request_audit *request_audit_new(struct request *q, const struct authz_attributes *what)
 {
 	struct audit_decision decision = {.level = AUDIT_NONE};
@@ -126,7 +126,7 @@ void request_audit_impersonates(struct request *q, const struct user *as)
 	}
 }
 
-/* What system:masters may and what a policy file says has no reason upstream either. */
+/* Notes the decision. For system:masters and a policy file the reason is empty, as upstream. */
 void request_audit_authorized(struct request *q, bool is_allowed, struct str reason)
 {
 	if (q->audit) {
@@ -136,7 +136,8 @@ void request_audit_authorized(struct request *q, bool is_allowed, struct str rea
 	}
 }
 
-/* A patch shows what was sent, so it is for those who log that (PatchAuditAnnotationPrefix). */
+/* A patch shows what was sent, so it is kept only at levels that log that
+ * (PatchAuditAnnotationPrefix). */
 static bool request_audit_shows(const struct request_audit *e, struct str key)
 {
 	return e->event.level >= AUDIT_REQUEST || !str_starts(key, STR("patch.webhook.admission.k8s.io/"));
@@ -161,7 +162,7 @@ void request_audit_deprecated(struct request *q)
 
 /* ---- what was sent ---- */
 
-/* Once: a verb that decides again has the same to say. */
+/* Returns true once: a verb that decides again sends the same body. */
 static bool request_audit_takes_sent(struct request *q)
 {
 	bool is_first = q->audit && !q->audit->has_sent;
@@ -196,7 +197,7 @@ void request_audit_sent_object(struct request *q, const struct object *o)
 	fill(q, &e->object.uid, o->meta.uid);
 	fill(q, &e->object.resource_version, o->meta.resource_version);
 	if (request_audit_at_least(q, AUDIT_REQUEST)) {
-		struct json *j = object_to_json(o, q->route.body_door, q->a);
+		struct json *j = object_to_json(o, q->route.body_version, q->a);
 		json_encode(&e->sent, e->decision.omits_managed_fields ? audit_without_managed_fields(q->a, j) : j);
 	}
 }
@@ -285,7 +286,7 @@ static void request_audit_strip_answer(struct request_audit *e)
 	arena_done(&a);
 }
 
-/* Answers end with a line's end, which an event has only behind it. */
+/* Cuts the newline at the answer's end: in an event it is not part of the object. */
 static void request_audit_trim_answer(struct request_audit *e)
 {
 	struct buf *b = &e->answered;
@@ -367,7 +368,7 @@ static void request_audit_explain_slowness(struct request *q)
 	audit_event_annotate(&e->event, "apiserver.latency.k8s.io/total", duration_text(q, total_ns));
 }
 
-/* Somebody who went away before there was an answer has had none: upstream writes it like this. */
+/* Completes the event of a client that went away before there was an answer, as upstream does. */
 static void request_audit_finish(struct request *q)
 {
 	struct request_audit *e = q->audit;

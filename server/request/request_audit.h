@@ -12,9 +12,9 @@
 struct request;
 struct request_audit;
 
-/* 0; or 1 with 503 in q->st: the log is too far behind. */
+/* Returns 0; or 1 with 503 in q->st: the log is too far behind. */
 int request_audit_begin(struct request *q, const struct authz_attributes *what);
-/* Refused before anybody was recognized. */
+/* For requests that are refused before their user is known. */
 void request_audit_begin_unrecognized(struct request *q, const struct authz_attributes *what);
 void request_audit_impersonates(struct request *q, const struct user *as);
 void request_audit_authorized(struct request *q, bool is_allowed, struct str reason);
@@ -22,12 +22,12 @@ void request_audit_deprecated(struct request *q);
 void request_audit_annotate(
 	struct request *q, struct str key, struct str value); /* of webhooks; beyond what there is room for, left out */
 
-/* What was sent, once it is understood. The first call counts. */
+/* Records the body once it is understood. The first call counts. */
 void request_audit_sent_object(struct request *q, const struct object *o);
 void request_audit_sent_patch(struct request *q, struct str body, bool is_yaml);
 void request_audit_sent_delete_options(struct request *q, const struct json *body);
 
-/* What is answered, as JSON. */
+/* Records the answer, as JSON. */
 void request_audit_answer_status(struct request *q, const struct json *status);
 void request_audit_answer_object(struct request *q, struct str text);
 struct buf *request_audit_answer_buf(struct request *q); /* for an object in pieces; NULL when it is not wanted */

@@ -1,18 +1,18 @@
-/* Nearly every answer is bytes that are there already, behind the kind and apiVersion of the
- * door: that way is as short as can be. Every other form (tables, YAML, indented, other doors)
- * is made as JSON text in memory first, and charged to the budget of reads before it waits for a
- * slow client. */
+/* Answers. Nearly every answer is bytes that are there already, behind the kind and apiVersion of
+ * the version asked for: that way is short. Every other form (tables, YAML, indented JSON, versions
+ * with a conversion) is first made as JSON text in memory. The front end counts the bytes that wait
+ * for a slow client. */
 #include "server/request/respond.h"
-
 #include "api/model/gotext.h"
 #include "api/model/protobuf_write.h"
-#include "server/parse/gzip.h"
-#include "server/parse/warnings.h"
+#include "base/deflate.h"
+#include "base/json.h"
 #include "server/request/limits.h"
-#include "server/request/protobuf_items.h"
 #include "server/request/request_audit.h"
+#include "server/request/wait.h"
 
-enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are bounded by the number of requests */
+#include <assert.h>
+#include <pthread.h>
 
 static void add_warnings(struct request *q)
 {
@@ -68,15 +68,9 @@ void reply_buf(struct request *q, unsigned code, struct buf *b)
 	buf_done(b);
 }
 
-/* Of an answer that is made in memory, and waits there until the client has taken it. Writes have happened: they are answered. */
-static bool may_answer(struct request *q, size_t n)
-{
-	return n < LARGE_ANSWER || !request_charge(q, n) || q->class != CLASS_READ;
-}
-
 void reply_made(struct request *q, unsigned code, struct buf *body, struct str content_type)
 {
-	if (!may_answer(q, body->n)) {
+	if (!request_may_answer(q, body->n)) {
 		buf_done(body);
 		reply_status(q);
 		return;
@@ -85,11 +79,201 @@ void reply_made(struct request *q, unsigned code, struct buf *body, struct str c
 	reply_buf(q, code, body);
 }
 
+/* ---- answers that take long to write ---- */
+
+/* A text of this length is written within a millisecond or two. */
+#define AT_ONCE_BYTES ((size_t)16 << 10)
+
+/* Texts that wait on one HTTP thread, in bytes. More would leave no room for the answers that are
+ * being made. Each user has a share of them (base/shares.h). */
+#define WAITING_MAX_BYTES ((size_t)4 << 20)
+
+/* A grant that was asked for far ahead could be refused where the answer itself would fit. */
+#define GRANT_BYTES ((size_t)1 << 20)
+
+enum {
+	GROWTH_MAX = 8, /* times the text: deep nesting multiplies what is written, and beyond this it needs a grant */
+};
+
+/* An HTTP thread makes one of them at a time, and the others wait in order: the tree of a text of numbers is twenty times as large. */
+struct answer_being_made {
+	struct list link; /* of those that wait */
+	struct request *q;
+	struct buf text, out;
+	struct media_writer *writer; /* NULL: it waits for its turn */
+	size_t granted;              /* bytes */
+	unsigned code;
+	struct str content_type;
+};
+
+/* A request stays on the thread of its connection. */
+static _Thread_local struct {
+	struct list waiting;
+	size_t waiting_bytes;
+	struct answer_being_made *maker; /* NULL: none is made, and none waits */
+	struct payer latest;             /* whose answer was made last */
+} making;
+
+static void reply_stop_waiting(struct answer_being_made *m)
+{
+	if (!list_is_empty(&m->link)) {
+		making.waiting_bytes -= m->text.n;
+		list_remove(&m->link);
+	}
+}
+
+/* False: there is no room for so many bytes. There are at most a few hundred texts. */
+static bool reply_may_wait(const struct request *q, size_t n)
+{
+	const struct payer *payer = http_payer(q->x);
+	size_t limit = share_limit(WAITING_MAX_BYTES, payer->is_privileged), mine = 0;
+
+	list_for_each(it, &making.waiting) {
+		const struct answer_being_made *m = list_entry(it, struct answer_being_made, link);
+		mine += http_payer(m->q->x)->user == payer->user ? m->text.n : 0;
+	}
+	return making.waiting_bytes == 0 ||
+		(making.waiting_bytes + n <= limit &&
+			(payer->is_privileged || share_fits(limit, making.waiting_bytes, mine, n)));
+}
+
+/* The longest waiting of another user than the last one: who waits with much waits for those who
+ * wait with little. */
+static struct answer_being_made *reply_next(void)
+{
+	list_for_each(it, &making.waiting) {
+		struct answer_being_made *m = list_entry(it, struct answer_being_made, link);
+		if (http_payer(m->q->x)->user != making.latest.user) {
+			return m;
+		}
+	}
+	return list_is_empty(&making.waiting) ? NULL : list_entry(making.waiting.next, struct answer_being_made, link);
+}
+
+static void reply_take_turn(struct answer_being_made *m)
+{
+	making.maker = m;
+	if (m) {
+		making.latest = *http_payer(m->q->x);
+	}
+}
+
+static void reply_give_turn(void)
+{
+	struct answer_being_made *next = reply_next();
+
+	reply_take_turn(next);
+	if (next) {
+		reply_stop_waiting(next);
+		http_wake(next->q->x);
+	}
+}
+
+void reply_drop(struct request *q)
+{
+	struct answer_being_made *m = q->making;
+
+	if (!m) {
+		return;
+	}
+	q->making = NULL;
+	reply_stop_waiting(m);
+	media_writer_free(m->writer);
+	buf_done(&m->text);
+	buf_done(&m->out);
+	if (making.maker == m) {
+		reply_give_turn();
+	}
+	mem_free(m);
+}
+
+static void reply_written(struct request *q)
+{
+	struct answer_being_made *m = q->making;
+	struct buf out = m->out;
+	unsigned code = m->code;
+	struct str content_type = m->content_type;
+
+	m->out = (struct buf){0};
+	reply_drop(q);
+	reply_made(q, code, &out, content_type);
+}
+
+/* False: there is no room for it, and the request has a status that says so. */
+static bool reply_weigh(struct request *q)
+{
+	struct answer_being_made *m = q->making;
+
+	if (m->out.n <= MAX(m->granted, GROWTH_MAX * m->text.n)) {
+		return true;
+	}
+	m->granted = m->out.n + GRANT_BYTES;
+	return request_may_answer(q, m->granted);
+}
+
+/* Continues in slices, and yields the thread between two: 1 MB of numbers takes a sixth of a
+ * second as YAML. The request keeps its place. */
+static void reply_go_on(struct request *q)
+{
+	struct answer_being_made *m = q->making;
+
+	assert(making.maker == m);
+	if (!m->writer) {
+		request_step_in(q);
+		m->writer = media_writer_new(&m->out, &q->media, buf_str(&m->text));
+	}
+	while (!http_is_late(q->x)) {
+		if (!media_writer_step(m->writer)) {
+			reply_written(q);
+			return;
+		}
+		if (!reply_weigh(q)) {
+			reply_drop(q);
+			reply_status(q);
+			return;
+		}
+	}
+	request_yield(q, reply_go_on);
+}
+
+static void reply_in_slices(struct request *q, unsigned code, struct buf *text, struct str content_type)
+{
+	struct answer_being_made *m = mem_new(struct answer_being_made);
+
+	assert(!q->making);
+	*m = (struct answer_being_made){.q = q, .text = *text, .code = code, .content_type = content_type};
+	list_init(&m->link);
+	buf_init(&m->out, RESPONSE_CEILING);
+	q->making = m;
+	if (!making.waiting.next) {
+		list_init(&making.waiting);
+	}
+	if (!making.maker) {
+		reply_take_turn(m);
+		reply_go_on(q);
+	} else if (!reply_may_wait(q, m->text.n)) {
+		reply_drop(q);
+		request_refuse_for_now(q);
+		reply_status(q);
+	} else {
+		making.waiting_bytes += m->text.n;
+		list_append(&making.waiting, &m->link);
+		request_step_out(q); /* bytes bound those that wait, so they take no place from others */
+		request_wait_turn(q, reply_go_on);
+	}
+}
+
 void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struct str content_type)
 {
+	const bool is_rewritten = q->media.format == MEDIA_YAML || (q->media.format == MEDIA_JSON && q->media.pretty);
 	struct buf out;
 
 	request_audit_answer_object(q, buf_str(text));
+	/* A read can be refused for want of room, a write has happened. */
+	if (is_rewritten && text->n > AT_ONCE_BYTES && q->class == CLASS_READ) {
+		reply_in_slices(q, code, text, content_type);
+		return;
+	}
 	buf_init(&out, RESPONSE_CEILING);
 	media_write(&out, &q->media, buf_str(text));
 	buf_done(text);
@@ -155,9 +339,9 @@ void reply_page_not_found(struct request *q)
 
 /* ---- objects ---- */
 
-struct str show_type(const struct kind *k, const struct door *d, struct arena *a)
+struct str show_type(const struct kind *k, const struct version *v, struct arena *a)
 {
-	struct str version = door_api_version(d, a);
+	struct str version = version_api_version(v, a);
 
 	return arena_printf(a, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",", k->kind, STR_ARG(version));
 }
@@ -166,41 +350,41 @@ struct table_world request_table_world(const struct request *q)
 {
 	const struct kind *pods = kind_by_hub(STR(""), STR("pods"));
 
-	bool are_ours = pods && door_is_visible(&pods->doors[0], q->server->options.is_standalone);
+	bool are_ours = pods && version_is_visible(&pods->versions[0], q->server->options.is_standalone);
 
 	return (struct table_world){.cache = q->server->options.cache, .pods = are_ours ? pods : NULL};
 }
 
-/* A copy only where there is more than one piece. */
-static struct str join_pieces(const struct cached *o, const struct door *d, struct arena *a)
+/* Returns the body as one text; copies only when there is more than one piece. */
+static struct str join_pieces(const struct cached *o, const struct version *v, struct arena *a)
 {
-	size_t n = cached_shown_size(o, d), n_pieces = cached_pieces(o, d);
+	size_t n = cached_shown_size(o, v), n_pieces = cached_pieces(o, v);
 
 	if (n_pieces == 1) {
-		return cached_piece(o, d, 0);
+		return cached_piece(o, v, 0);
 	}
 	char *text = arena_text(a, n), *end = text;
 	for (size_t i = 0; i < n_pieces; i++) {
-		struct str piece = cached_piece(o, d, i);
+		struct str piece = cached_piece(o, v, i);
 		memcpy(end, piece.p, piece.n);
 		end += piece.n;
 	}
 	return (struct str){text, n};
 }
 
-struct str show_body(const struct cached *o, const struct door *d, struct arena *a)
+struct str show_body(const struct cached *o, const struct version *v, struct arena *a)
 {
 	struct json *hub, *shown;
 	struct buf out;
 	size_t at;
 
-	if (!d->from_hub) {
-		return join_pieces(o, d, a);
+	if (!v->from_hub) {
+		return join_pieces(o, v, a);
 	}
 	if (json_parse(&hub, a, cached_text(o, a), BODY_JSON_LIMITS, &at)) {
 		return cached_body(o, a);
 	}
-	shown = json_copy(a, d->from_hub(hub, a));
+	shown = json_copy(a, v->from_hub(hub, a));
 	json_remove(shown, STR("kind"));
 	json_remove(shown, STR("apiVersion"));
 	buf_init(&out, RESPONSE_CEILING);
@@ -215,8 +399,8 @@ static bool show_table(struct buf *out, struct request *q, const struct cached *
 	const struct table_world world = request_table_world(q);
 	struct str meta = o->revision > 0 ? arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision) : STR("{}");
 
-	return table_begin(out, q->route.body_kind, q->route.body_door, &q->media, meta, true) &&
-		table_row(out, q->route.body_kind, q->route.body_door, &q->media, include, o, true, &world, q->a) &&
+	return table_begin(out, q->route.body_kind, q->route.body_version, &q->media, meta, true) &&
+		table_row(out, q->route.body_kind, q->route.body_version, &q->media, include, o, true, &world, q->a) &&
 		table_end(out);
 }
 
@@ -226,10 +410,10 @@ bool show_object(struct buf *out, struct request *q, const struct cached *o, enu
 		return show_table(out, q, o, include);
 	}
 	if (q->media.as == AS_PARTIAL) {
-		return partial_object(out, &q->media, o, q->route.body_door);
+		return partial_object(out, &q->media, o, q->route.body_version);
 	}
-	return buf_add_str(out, show_type(q->route.body_kind, q->route.body_door, q->a)) &&
-		buf_add_str(out, show_body(o, q->route.body_door, q->a));
+	return buf_add_str(out, show_type(q->route.body_kind, q->route.body_version, q->a)) &&
+		buf_add_str(out, show_body(o, q->route.body_version, q->a));
 }
 
 bool show_protobuf(struct buf *out, const struct request *q, const struct bytes *message)
@@ -239,7 +423,8 @@ bool show_protobuf(struct buf *out, const struct request *q, const struct bytes 
 	struct protobuf_out head;
 
 	protobuf_out_init(&head, TEXT_MAX);
-	protobuf_put_envelope_head(&head, is_partial ? str_of(meta_version(m)) : door_api_version(q->route.body_door, q->a),
+	protobuf_put_envelope_head(&head,
+		is_partial ? str_of(meta_version(m)) : version_api_version(q->route.body_version, q->a),
 		is_partial ? STR("PartialObjectMetadata") : str_of(q->route.body_kind->kind), message->n);
 	buf_reserve(out, protobuf_out_size(&head) + message->n + protobuf_envelope_tail.n);
 	buf_add_str(out, protobuf_out_str(&head));
@@ -253,23 +438,32 @@ static bool is_plain(const struct request *q, size_t n)
 {
 	const struct media *m = &q->media;
 
-	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.body_door->from_hub &&
+	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.body_version->from_hub &&
 		!(m->accepts_gzip && n >= GZIP_MIN_BYTES);
 }
 
-static void reply_plain(struct request *q, unsigned code, struct str shown)
+static void reply_plain(struct request *q, unsigned code, const struct str *pieces, size_t n_pieces)
 {
-	struct str type = show_type(q->route.body_kind, q->route.body_door, q->a);
-	if (!may_answer(q, shown.n)) {
+	struct str type = show_type(q->route.body_kind, q->route.body_version, q->a);
+	size_t n = type.n;
+
+	for (size_t i = 0; i < n_pieces; i++) {
+		n += pieces[i].n;
+	}
+	if (!request_may_answer(q, n + 1)) {
 		reply_status(q);
 		return;
 	}
-	struct bytes *body = bytes_new(type.n + shown.n + 1);
+	struct bytes *body = bytes_new(n + 1);
+	char *end = body->p + type.n;
 
 	memcpy(body->p, type.p, type.n);
-	memcpy(body->p + type.n, shown.p, shown.n);
-	body->p[type.n + shown.n] = '\n';
-	request_audit_answer_object(q, (struct str){body->p, type.n + shown.n});
+	for (size_t i = 0; i < n_pieces; i++) {
+		memcpy(end, pieces[i].p, pieces[i].n);
+		end += pieces[i].n;
+	}
+	*end = '\n';
+	request_audit_answer_object(q, (struct str){body->p, n});
 	reply_headers(q, STR("application/json"));
 	http_reply_bytes(q->x, code, &body, 1);
 }
@@ -279,8 +473,8 @@ static void reply_protobuf(struct request *q, unsigned code, const struct cached
 	const struct route *r = &q->route;
 	const enum protobuf_part part = q->media.as == AS_PARTIAL ? PROTOBUF_METADATA : PROTOBUF_WHOLE;
 	struct buf *audited = request_audit_answer_buf(q), out;
-	struct bytes *message = is_kept ? protobuf_items_get(q->server->protobuf_items, o, r->body_door, part)
-					: protobuf_item_make(o, r->body_door, part);
+	struct bytes *message = is_kept ? protobuf_items_get(q->server->protobuf_items, o, r->body_version, part)
+					: protobuf_item_make(o, r->body_version, part);
 
 	if (!message) {
 		status_internal(&q->st, "the object could not be decoded");
@@ -302,8 +496,19 @@ static void reply_shown(struct request *q, unsigned code, const struct cached *o
 	enum include_object include = INCLUDE_METADATA;
 	struct buf text;
 
-	if (is_plain(q, cached_shown_size(o, q->route.body_door))) {
-		reply_plain(q, code, show_body(o, q->route.body_door, q->a));
+	if (is_plain(q, cached_shown_size(o, q->route.body_version))) {
+		size_t n = cached_pieces(o, q->route.body_version);
+		struct str *pieces = arena_array(q->a, struct str, n);
+
+		for (size_t i = 0; i < n; i++) {
+			pieces[i] = cached_piece(o, q->route.body_version, i);
+		}
+		reply_plain(q, code, pieces, n);
+		return;
+	}
+	/* A refused answer must cost nothing. */
+	if (m->as == AS_OBJECT && !request_may_answer(q, cached_shown_size(o, q->route.body_version))) {
+		reply_status(q);
 		return;
 	}
 	if (m->format == MEDIA_PROTOBUF) {
@@ -333,7 +538,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 	rest = o->kind->is_namespaced ? arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(o->meta.ns), STR_ARG(o->meta.name))
 				      : o->meta.name;
 	buf_init(&stored, RESPONSE_CEILING);
-	object_encode_stored(&stored, o, &o->kind->doors[0]);
+	object_encode_stored(&stored, o, &o->kind->versions[0]);
 	shown = cached_new(o->kind, rest, buf_str(&stored), o->mod_revision, o->mod_revision);
 	buf_done(&stored);
 	if (!shown) {
@@ -348,10 +553,355 @@ bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t r
 {
 	struct str body = cached_body_of(q->route.body_kind, stored, revision, q->a);
 	bool is_at_hand =
-		body.n > 0 && is_plain(q, body.n) && !cached_body_hides_digest(q->route.body_kind, body, q->route.body_door);
+		body.n > 0 && is_plain(q, body.n) && !cached_body_hides_digest(q->route.body_kind, body, q->route.body_version);
 
 	if (is_at_hand) {
-		reply_plain(q, code, body);
+		reply_plain(q, code, &body, 1);
 	}
 	return is_at_hand;
+}
+
+/* ---- objects as protobuf, kept ---- */
+
+/* The table has a fixed size, in parts with a lock each. An object's place follows from its hash,
+ * and only a few places are looked at. So a look-up costs the same however many objects there are,
+ * and a full table loses single objects rather than time. */
+
+enum {
+	N_PARTS = 16,
+	N_SLOTS = 4096,      /* of a part */
+	N_WAYS = 4,          /* places that an object may have */
+	SCRATCH = 256 << 20, /* bytes: an object has at most a million values, each of which takes some 72 while it is read */
+};
+
+struct slot {
+	uint64_t hash;
+	struct bytes *bytes; /* a reference; NULL: free */
+	bool is_used;        /* since the hand last passed */
+};
+
+/* The lock is held for look-ups only: messages are made without it. */
+struct part {
+	pthread_mutex_t lock;
+	struct slot *slots; /* allocated with the first message */
+	size_t n_bytes, hand;
+	uint64_t n_found, n_made;
+};
+
+struct protobuf_items {
+	size_t max_bytes; /* of a part */
+	struct part parts[N_PARTS];
+};
+
+struct protobuf_items *protobuf_items_new(size_t max_bytes)
+{
+	struct protobuf_items *p = mem_new(struct protobuf_items);
+
+	p->max_bytes = max_bytes / N_PARTS;
+	for (size_t i = 0; i < N_PARTS; i++) {
+		pthread_mutex_init(&p->parts[i].lock, NULL);
+	}
+	return p;
+}
+
+struct protobuf_items *protobuf_items_free(struct protobuf_items *p)
+{
+	for (size_t i = 0; p && i < N_PARTS; i++) {
+		for (size_t k = 0; p->parts[i].slots && k < N_SLOTS; k++) {
+			bytes_unref(p->parts[i].slots[k].bytes);
+		}
+		mem_free(p->parts[i].slots);
+		pthread_mutex_destroy(&p->parts[i].lock);
+	}
+	return mem_free(p);
+}
+
+void protobuf_items_stats(struct protobuf_items *p, size_t *ret_n_bytes, uint64_t *ret_n_found, uint64_t *ret_n_made)
+{
+	*ret_n_bytes = *ret_n_found = *ret_n_made = 0;
+	for (size_t i = 0; i < N_PARTS; i++) {
+		pthread_mutex_lock(&p->parts[i].lock);
+		*ret_n_bytes += p->parts[i].n_bytes;
+		*ret_n_found += p->parts[i].n_found;
+		*ret_n_made += p->parts[i].n_made;
+		pthread_mutex_unlock(&p->parts[i].lock);
+	}
+}
+
+/* Identifies the encoded bytes. Objects are immutable, and each write has a revision of its own.
+ * But an object that leaves a selector is shown at that revision twice: as it is now, and in
+ * DELETED as it was. Collisions (2^-64, seeded) are not checked. */
+static uint64_t item_hash(const struct cached *o, const struct version *v, enum protobuf_part part)
+{
+	uint64_t facts[] = {str_hash(o->ns), str_hash(o->name), (uint64_t)o->revision, o->epoch, o->kind->index,
+		(uint64_t)(v - o->kind->versions), part, o->is_gone};
+
+	return str_hash((struct str){(const char *)facts, sizeof(facts)});
+}
+
+static struct part *part_of(struct protobuf_items *p, uint64_t hash)
+{
+	return &p->parts[hash % N_PARTS];
+}
+
+static struct slot *slot_of(struct part *p, uint64_t hash, size_t way)
+{
+	return &p->slots[(hash / N_PARTS + way) % N_SLOTS];
+}
+
+static struct slot *part_find(struct part *p, uint64_t hash)
+{
+	for (size_t way = 0; p->slots && way < N_WAYS; way++) {
+		struct slot *s = slot_of(p, hash, way);
+		if (s->bytes && s->hash == hash) {
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static void slot_clear(struct part *p, struct slot *s)
+{
+	if (s->bytes) {
+		p->n_bytes -= s->bytes->n;
+		s->bytes = bytes_unref(s->bytes);
+	}
+}
+
+/* Frees messages. One that was used since the hand last passed stays once more. */
+static void part_make_room(struct part *p, size_t max_bytes)
+{
+	while (p->n_bytes > max_bytes) {
+		struct slot *s = &p->slots[p->hand++ % N_SLOTS];
+		if (s->is_used) {
+			s->is_used = false;
+		} else {
+			slot_clear(p, s);
+		}
+	}
+}
+
+/* Returns a free slot, or one that was not used lately, or the first. */
+static struct slot *part_choose(struct part *p, uint64_t hash)
+{
+	struct slot *best = slot_of(p, hash, 0);
+
+	for (size_t way = 0; way < N_WAYS; way++) {
+		struct slot *s = slot_of(p, hash, way);
+		if (!s->bytes) {
+			return s;
+		}
+		best = best->is_used && !s->is_used ? s : best;
+	}
+	return best;
+}
+
+/* Keeps a message. If two threads have made it, the first one's stays. */
+static void part_add(struct part *p, uint64_t hash, struct bytes *message, size_t max_bytes)
+{
+	if (message->n > max_bytes || part_find(p, hash)) {
+		return;
+	}
+	if (!p->slots) {
+		p->slots = mem_zalloc(N_SLOTS * sizeof(*p->slots));
+	}
+	struct slot *s = part_choose(p, hash);
+	slot_clear(p, s);
+	*s = (struct slot){.hash = hash, .bytes = bytes_ref(message), .is_used = true};
+	p->n_bytes += message->n;
+	part_make_room(p, max_bytes);
+}
+
+/* ---- making one ---- */
+
+/* Makes the object's text. JSON needs no conversion, for any version. */
+static bool item_text(
+	struct buf *out, const struct cached *o, const struct version *v, enum protobuf_part part, struct arena *a)
+{
+	static const struct media plain = {.format = MEDIA_JSON};
+
+	if (part == PROTOBUF_METADATA) {
+		return partial_object(out, &plain, o, v);
+	}
+	return buf_addc(out, '{') && buf_add_str(out, show_body(o, v, a));
+}
+
+struct bytes *protobuf_item_make(const struct cached *o, const struct version *v, enum protobuf_part part)
+{
+	static const struct str metadata_version = {"meta.k8s.io/v1", 14}, metadata_kind = {"PartialObjectMetadata", 21};
+	struct bytes *message = NULL;
+	struct protobuf_out out;
+	struct arena a;
+	struct buf text;
+	struct json *object;
+	size_t at;
+
+	arena_init(&a, SCRATCH);
+	buf_init(&text, RESPONSE_CEILING);
+	protobuf_out_init(&out, RESPONSE_CEILING);
+	const struct type *type =
+		part == PROTOBUF_METADATA ? protobuf_type_of(metadata_version, metadata_kind, &a) : version_type(o->kind, v);
+	if (item_text(&text, o, v, part, &a) && json_parse(&object, &a, buf_str(&text), object_stored_limits(), &at) == 0) {
+		protobuf_put_object(&out, type, object);
+		message = out.is_over ? NULL : bytes_dup(protobuf_out_str(&out));
+	}
+	protobuf_out_done(&out);
+	buf_done(&text);
+	arena_done(&a);
+	return message;
+}
+
+struct bytes *protobuf_items_get(
+	struct protobuf_items *p, const struct cached *o, const struct version *v, enum protobuf_part part)
+{
+	uint64_t hash = item_hash(o, v, part);
+	struct part *place = part_of(p, hash);
+	struct bytes *message = NULL;
+
+	pthread_mutex_lock(&place->lock);
+	struct slot *found = part_find(place, hash);
+	if (found) {
+		message = bytes_ref(found->bytes);
+		found->is_used = true;
+		place->n_found++;
+	}
+	pthread_mutex_unlock(&place->lock);
+	if (message) {
+		return message;
+	}
+
+	message = protobuf_item_make(o, v, part);
+	if (message) {
+		pthread_mutex_lock(&place->lock);
+		place->n_made++;
+		part_add(place, hash, message, p->max_bytes);
+		pthread_mutex_unlock(&place->lock);
+	}
+	return message;
+}
+
+/* ---- warnings ---- */
+
+/* The first pass takes texts whole. When their sum is too long everything begins again, cut:
+ * upstream does so, and that decides which warnings a client sees. Characters are counted as Go
+ * counts them, so bytes have a ceiling besides. */
+
+enum { TOTAL_MAX = 4096, ITEM_MAX = 256 };                               /* characters */
+enum { LINES_MAX = 12 * 1024, LINE_COST = sizeof("Warning: \r\n") - 1 }; /* bytes */
+
+struct warnings {
+	struct str *headers;
+	size_t n;
+	size_t written; /* characters */
+	size_t bytes;   /* of lines */
+	bool is_cutting;
+	struct arena *arena;
+};
+
+static bool is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+static size_t count_characters(struct str s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		n += !is_continuation(s.p[i]);
+	}
+	return n;
+}
+
+static struct str first_characters(struct str s, size_t max)
+{
+	size_t n = 0, i = 0;
+
+	while (i < s.n && (is_continuation(s.p[i]) || n++ < max)) {
+		i++;
+	}
+	return (struct str){s.p, i};
+}
+
+/* C0, DEL and C1, as Go's unicode.IsControl. */
+static bool has_control(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		bool is_c1 = c == 0xc2 && i + 1 < s.n && (unsigned char)s.p[i + 1] < 0xa0;
+		if (c < 0x20 || c == 0x7f || is_c1) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* RFC 7234: code 299, no agent, the text quoted. */
+static struct str header_of(struct str text, struct arena *a)
+{
+	static const char head[] = "299 - \"";
+	char *out = arena_text(a, 2 * text.n + sizeof(head) + 1);
+	size_t n = sizeof(head) - 1;
+
+	memcpy(out, head, n);
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '"' || text.p[i] == '\\') {
+			out[n++] = '\\';
+		}
+		out[n++] = text.p[i];
+	}
+	out[n++] = '"';
+	return (struct str){out, n};
+}
+
+/* False when it would be too much. */
+static bool warnings_add(struct warnings *w, struct str text)
+{
+	struct str shown = w->is_cutting ? first_characters(text, ITEM_MAX) : text;
+	size_t length = count_characters(shown);
+
+	if (!json_is_utf8(shown) || has_control(shown)) {
+		return true;
+	}
+	if (!w->is_cutting && w->written + length > TOTAL_MAX) {
+		return false;
+	}
+	w->written += length;
+	struct str header = header_of(shown, w->arena);
+	if (w->bytes + LINE_COST + header.n <= LINES_MAX) {
+		w->bytes += LINE_COST + header.n;
+		w->headers[w->n++] = header;
+	}
+	return true;
+}
+
+static bool is_repeated(const struct str *texts, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (str_eq(texts[k], texts[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t warnings_to_headers(const struct str **ret, const struct str *texts, size_t n, struct arena *a)
+{
+	struct warnings w = {.headers = arena_array(a, struct str, n + 1), .arena = a};
+
+	for (size_t i = 0; i < n && !(w.is_cutting && w.written >= TOTAL_MAX); i++) {
+		if (texts[i].n == 0 || is_repeated(texts, i) || warnings_add(&w, texts[i])) {
+			continue;
+		}
+		/* From the first on again, cut. */
+		w.is_cutting = true;
+		w.n = w.written = w.bytes = 0;
+		for (size_t k = 0; k <= i; k++) {
+			if (texts[k].n > 0 && !is_repeated(texts, k)) {
+				warnings_add(&w, texts[k]);
+			}
+		}
+	}
+	*ret = w.headers;
+	return w.n;
 }

@@ -2,12 +2,16 @@
 #ifndef SERVER_REQUEST_RESPOND_H
 #define SERVER_REQUEST_RESPOND_H
 
+#include "base/arena.h"
+#include "base/bytes.h"
 #include "server/request/request.h"
 #include "server/request/table.h"
+#include "storage/cache/cache.h"
 
 #define RESPONSE_CEILING ((size_t)1 << 30) /* bytes: of answers that must be made in memory (Table, YAML, indented) */
 
-/* Each reply_*() ends the exchange. */
+/* Each reply_*() ends the exchange: nothing else may be answered. A slow one is made in slices,
+ * and sent in a later turn of its thread. */
 void reply_status(struct request *q);                             /* q->st */
 void reply_success(struct request *q, const struct json *status); /* 200 with a Status */
 void reply_json(struct request *q, unsigned code, const struct json *j);
@@ -16,24 +20,51 @@ void reply_text(struct request *q, unsigned code, struct str text);
 void reply_page_not_found(struct request *q);
 void reply_cached(struct request *q, unsigned code, const struct cached *o); /* in the form the client asked for */
 void reply_object(struct request *q, unsigned code, const struct object *o); /* one that is not in the cache (yet) */
-/* Likewise, of its stored text alone. False: the client wants it in another form, and nothing was answered. */
+/* Answers with the stored text alone. Returns false, and answers nothing, when the client wants
+ * another form. */
 bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision);
 void reply_json_buf(struct request *q, unsigned code, struct buf *text); /* JSON text; takes its memory */
 void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struct str content_type);
+/* Gives up an answer that is being made in slices; nothing, if there is none. When the exchange ends. */
+void reply_drop(struct request *q);
 void reply_made(struct request *q, unsigned code, struct buf *body,
 	struct str content_type);                                        /* takes its memory, and is charged for it */
 void reply_buf(struct request *q, unsigned code, struct buf *b);         /* as it is, compressed if wanted; takes its memory */
 void reply_headers(struct request *q, struct str content_type);          /* Audit-Id, Cache-Control, Content-Type, Warning */
 
-/* `{"kind":"K","apiVersion":"V",` of a door. */
-struct str show_type(const struct kind *k, const struct door *d, struct arena *a);
-/* An object as the door shows it, without kind and apiVersion: begins with `"metadata":`, ends with the closing brace. No copy where the
- * door shows the hub form; else made in the arena. */
-struct str show_body(const struct cached *o, const struct door *d, struct arena *a);
+/* `{"kind":"K","apiVersion":"V",` of a version. */
+struct str show_type(const struct kind *k, const struct version *v, struct arena *a);
+/* An object as the version shows it, without kind and apiVersion: begins with `"metadata":`, ends with the closing brace. No copy where the
+ * version shows the hub form; else made in the arena. */
+struct str show_body(const struct cached *o, const struct version *v, struct arena *a);
 struct table_world request_table_world(const struct request *q);
 /* The object in the client's form (plain, partial metadata, a Table of one row). */
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include);
-/* Likewise in protobuf, of its message alone (protobuf_items.h): in the envelope, plain or as partial metadata. */
+/* Likewise in protobuf, of its message alone: in the envelope, plain or as partial metadata. */
 bool show_protobuf(struct buf *out, const struct request *q, const struct bytes *message);
+
+/* From warnings to `Warning:` headers, as k8s.io/apiserver pkg/endpoints/filters/warning.go makes them: each text once, 4,096 characters
+ * together; when they would be more, each is cut to 256 and there are as many as it takes to come to 4,096. And as many as fit into 12 KiB as
+ * header lines: an answer whose head becomes too long could not be sent at all. Pure. */
+
+/* The values of the headers, in the arena; their number comes back. A text with control characters or invalid UTF-8 makes none. */
+size_t warnings_to_headers(const struct str **ret, const struct str *texts, size_t n, struct arena *a);
+
+/* Objects of the cache in protobuf. Each is made from its JSON when a client asks for it, and kept for the next one: who never asks for
+ * protobuf pays nothing. Any thread. */
+
+enum protobuf_part { PROTOBUF_WHOLE, PROTOBUF_METADATA /* as a PartialObjectMetadata */ };
+
+/* Messages that were made before. They are at most max_bytes; what has not been used for long goes first. */
+struct protobuf_items;
+struct protobuf_items *protobuf_items_new(size_t max_bytes);
+struct protobuf_items *protobuf_items_free(struct protobuf_items *p);
+void protobuf_items_stats(struct protobuf_items *p, size_t *ret_n_bytes, uint64_t *ret_n_found, uint64_t *ret_n_made);
+
+/* The message of an object of the cache as the version shows it, without an envelope; a reference. NULL: it cannot be read. */
+struct bytes *protobuf_items_get(
+	struct protobuf_items *p, const struct cached *o, const struct version *v, enum protobuf_part part);
+/* The same of an object that is not in the cache (yet), or not as it is stored: made and not kept. */
+struct bytes *protobuf_item_make(const struct cached *o, const struct version *v, enum protobuf_part part);
 
 #endif

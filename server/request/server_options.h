@@ -1,4 +1,4 @@
-/* What an API server is told when it is made, and may ask while it runs. */
+/* Options of an API server, and functions that it may call while it runs. */
 #ifndef SERVER_REQUEST_SERVER_OPTIONS_H
 #define SERVER_REQUEST_SERVER_OPTIONS_H
 
@@ -7,8 +7,8 @@
 #include "server/audit/audit.h"
 #include "server/http/http.h"
 #include "storage/agreement/agreement.h"
-#include "storage/alarms.h"
 #include "storage/cache/cache.h"
+#include "storage/upkeep.h"
 
 struct server_options {
 	struct http_options http; /* handler is set by the server */

@@ -1,4 +1,5 @@
-/* What the requests of one server share. server.c makes it and takes it down; it is written after the start only where a field says so. */
+/* The state that the requests of one server share. server.c makes and frees it; after the start
+ * it changes only where a field says so. */
 #ifndef SERVER_REQUEST_SERVER_STATE_H
 #define SERVER_REQUEST_SERVER_STATE_H
 
@@ -33,7 +34,7 @@ struct server {
 	struct user_notes *user_notes;
 	struct leases *note_leases; /* for those of them that go to etcd */
 	struct write_queue *write_queue;
-	struct budget *read_budget, *write_budget;
+	struct budget *write_budget;   /* of reads there is http's own: server/http/http_unsent.h */
 	struct str objects_prefix;     /* PREFIX/objects/ */
 	struct arena arena;            /* what lives as long as the server */
 	const struct kind *recorders;  /* standalone: they name the kinds of which users are noted */
@@ -41,7 +42,7 @@ struct server {
 	_Atomic size_t n_reads, n_writes, n_watches;
 	_Atomic uint64_t n_decisions;                               /* write.c's */
 	_Atomic bool has_namespaces;                                /* standalone: the first ones are there */
-	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* timing.c's */
+	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* request.c's */
 	_Atomic bool is_draining;
 	_Atomic bool is_open; /* everything below http is there; until then, behind the gate */
 	pthread_mutex_t gate;

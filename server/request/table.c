@@ -1,10 +1,8 @@
-/* Rows are written as text while objects are decoded one after the other, in scratch memory that
- * the caller clears: so a table of a long list holds one decoded object at a time. Columns are the
- * kind's own rows (api/kinds), but for the two that look at other objects. */
+/* Tables and partial metadata of cached objects, and the columns that look at other objects. Rows
+ * are written as text while objects are decoded one after the other, in scratch memory that the
+ * caller clears. So a table of a long list holds one decoded object at a time. */
 #include "server/request/table.h"
-
 #include "base/clock.h"
-#include "server/request/live.h"
 #include "server/request/request.h"
 #include "server/request/respond.h"
 
@@ -40,9 +38,9 @@ const char *meta_version(const struct media *m)
 
 /* ---- columns ---- */
 
-static bool column_is_shown(const struct column *c, const struct door *door)
+static bool column_is_shown(const struct column *c, const struct version *version)
 {
-	return !c->annals_only || str_is(str_of(door->group), "annals.dev");
+	return !c->annals_only || str_is(str_of(version->group), "annals.dev");
 }
 
 static void add_member(struct buf *out, const char *name, const char *value)
@@ -62,12 +60,12 @@ static void add_column(struct buf *out, const struct column *c)
 	buf_printf(out, "\"priority\":%d}", c->priority);
 }
 
-static void add_columns(struct buf *out, const struct kind *kind, const struct door *door)
+static void add_columns(struct buf *out, const struct kind *kind, const struct version *version)
 {
 	const char *separator = "[";
 
 	for (size_t i = 0; i < kind->n_columns; i++) {
-		if (column_is_shown(&kind->columns[i], door)) {
+		if (column_is_shown(&kind->columns[i], version)) {
 			buf_adds(out, separator);
 			add_column(out, &kind->columns[i]);
 			separator = ",";
@@ -76,14 +74,14 @@ static void add_columns(struct buf *out, const struct kind *kind, const struct d
 	buf_adds(out, *separator == '[' ? "[]" : "]");
 }
 
-bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+bool table_begin(struct buf *out, const struct kind *kind, const struct version *version, const struct media *m,
 	struct str metadata_json, bool with_columns)
 {
 	buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"%s\",\"metadata\":", meta_version(m));
 	buf_add_str(out, metadata_json);
 	BUF_LITERAL(out, ",\"columnDefinitions\":");
 	if (with_columns) {
-		add_columns(out, kind, door);
+		add_columns(out, kind, version);
 	} else {
 		BUF_LITERAL(out, "null");
 	}
@@ -92,7 +90,7 @@ bool table_begin(struct buf *out, const struct kind *kind, const struct door *do
 
 /* ---- rows ---- */
 
-/* null, where not all that may refer to it can be read. */
+/* Adds the number of referrers; null when some objects that may refer to it cannot be read. */
 static void add_referrers(struct buf *out, const struct table_world *world, const struct object *o)
 {
 	size_t n = 0;
@@ -113,7 +111,7 @@ static void add_liveness(struct buf *out, const struct table_world *world, const
 }
 
 /* cached: the object's, or NULL with world. */
-static void add_cells(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+static void add_cells(struct buf *out, const struct kind *kind, const struct version *version, const struct object *o,
 	const struct cached *cached, const struct table_world *world)
 {
 	const char *separator = "[";
@@ -121,7 +119,7 @@ static void add_cells(struct buf *out, const struct kind *kind, const struct doo
 
 	for (size_t i = 0; i < kind->n_columns; i++) {
 		const struct column *c = &kind->columns[i];
-		if (!column_is_shown(c, door)) {
+		if (!column_is_shown(c, version)) {
 			continue;
 		}
 		buf_adds(out, separator);
@@ -137,32 +135,32 @@ static void add_cells(struct buf *out, const struct kind *kind, const struct doo
 	buf_adds(out, *separator == '[' ? "[]" : "]");
 }
 
-static void begin_row(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+static void begin_row(struct buf *out, const struct kind *kind, const struct version *version, const struct object *o,
 	const struct cached *cached, const struct table_world *world, bool is_first)
 {
 	buf_adds(out, is_first ? "{\"cells\":" : ",{\"cells\":");
-	add_cells(out, kind, door, o, cached, world);
+	add_cells(out, kind, version, o, cached, world);
 	BUF_LITERAL(out, ",\"object\":");
 }
 
-static void add_object(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+static void add_object(struct buf *out, const struct kind *kind, const struct version *version, const struct media *m,
 	enum include_object include, const struct cached *o, struct arena *a)
 {
 	switch (include) {
 	case INCLUDE_METADATA:
-		partial_object(out, m, o, door);
+		partial_object(out, m, o, version);
 		break;
 	case INCLUDE_NONE:
 		BUF_LITERAL(out, "null");
 		break;
 	case INCLUDE_OBJECT:
-		buf_add_str(out, show_type(kind, door, a));
-		buf_add_str(out, show_body(o, door, a));
+		buf_add_str(out, show_type(kind, version, a));
+		buf_add_str(out, show_body(o, version, a));
 		break;
 	}
 }
 
-bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+bool table_row(struct buf *out, const struct kind *kind, const struct version *version, const struct media *m,
 	enum include_object include, const struct cached *o, bool is_first, const struct table_world *world, struct arena *a)
 {
 	struct object *decoded;
@@ -170,15 +168,15 @@ bool table_row(struct buf *out, const struct kind *kind, const struct door *door
 	if (cached_object(&decoded, o, a)) {
 		return false;
 	}
-	begin_row(out, kind, door, decoded, o, world, is_first);
-	add_object(out, kind, door, m, include, o, a);
+	begin_row(out, kind, version, decoded, o, world, is_first);
+	add_object(out, kind, version, m, include, o, a);
 	return buf_addc(out, '}');
 }
 
-bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+bool table_row_of(struct buf *out, const struct kind *kind, const struct version *version, const struct object *o,
 	struct str object_json, bool is_first)
 {
-	begin_row(out, kind, door, o, NULL, NULL, is_first);
+	begin_row(out, kind, version, o, NULL, NULL, is_first);
 	buf_add_str(out, object_json);
 	return buf_addc(out, '}');
 }
@@ -188,14 +186,14 @@ bool table_end(struct buf *out)
 	return BUF_LITERAL(out, "]}");
 }
 
-/* What is no part of the body is part of its metadata. */
-static void add_metadata(struct buf *out, const struct cached *o, const struct door *door)
+/* Adds the metadata. A digest that is not part of the body is part of the metadata. */
+static void add_metadata(struct buf *out, const struct cached *o, const struct version *version)
 {
-	size_t skip = strlen("\"metadata\":"), left = o->n_metadata + cached_shown_size(o, door) - cached_body_size(o);
-	const size_t n_pieces = cached_pieces(o, door);
+	size_t skip = strlen("\"metadata\":"), left = o->n_metadata + cached_shown_size(o, version) - cached_body_size(o);
+	const size_t n_pieces = cached_pieces(o, version);
 
 	for (size_t i = 0; i < n_pieces && left > 0; i++) {
-		struct str piece = cached_piece(o, door, i);
+		struct str piece = cached_piece(o, version, i);
 		size_t first = MIN(skip, piece.n), n = MIN(left, piece.n - first);
 		buf_add(out, piece.p + first, n);
 		skip -= first;
@@ -203,9 +201,111 @@ static void add_metadata(struct buf *out, const struct cached *o, const struct d
 	}
 }
 
-bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct door *door)
+bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct version *version)
 {
 	buf_printf(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"%s\",\"metadata\":", meta_version(m));
-	add_metadata(out, o, door);
+	add_metadata(out, o, version);
 	return buf_addc(out, '}');
+}
+
+/* ---- what is in use ---- */
+
+/* Every look is answered by an index of the cache, so it costs what it finds. LIVE_UNKNOWN is an
+ * answer of its own: where some objects cannot be read, or pods are kept elsewhere, nothing may be
+ * taken for unused. */
+
+enum { PATH_MAX_BYTES = 4096 }; /* of a computed field */
+
+/* The labels by which generated objects name their revision; the first is upstream's. */
+static const char *const generated_labels[] = {"controller-revision-hash", "statefulset-template-revision"};
+
+static struct str label_of(const struct cached *o, const char *key)
+{
+	for (size_t i = 0; i < o->n_labels; i++) {
+		struct label label = cached_label(o, i);
+
+		if (str_is(label.key, key)) {
+			return label.value;
+		}
+	}
+	return (struct str){NULL, 0};
+}
+
+static bool is_labelled(struct cache_snapshot *pods, struct str ns, const char *key, struct str value)
+{
+	struct requirement requirement = {.op = SELECTOR_IN, .key = str_of(key), .values = &value, .n_values = 1};
+	struct label_selector selector = {&requirement, 1};
+	const struct cache_filter filter = {.ns = ns, .labels = &selector};
+	struct cache_iter it;
+
+	if (value.n == 0) {
+		return false;
+	}
+	cache_iter_init(&it, pods, &filter, STR(""));
+	return cache_iter_next(&it) != NULL;
+}
+
+/* Pods name the revision as StatefulSets do, or have its hash as a label, as DaemonSets do. */
+bool live_is_generated_from(struct cache_snapshot *pods, const struct cached *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(generated_labels); i++) {
+		const char *key = generated_labels[i];
+		if (is_labelled(pods, o->ns, key, o->name) || is_labelled(pods, o->ns, key, label_of(o, key))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static size_t count_of_kind(struct cache *c, const struct kind *k, const struct kind *target, struct str ns, struct str name)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(c, k);
+	_cleanup_(buf_done) struct buf path;
+	size_t n = 0;
+
+	buf_init(&path, PATH_MAX_BYTES);
+	for (const struct reference_field *f = NULL; s && (f = kind_reference_to(k, target, f));) {
+		buf_clear(&path);
+		buf_printf(&path, "%s" STR_FMT, f->prefix, STR_ARG(name));
+		n += cache_snapshot_count_computed(s, ns, buf_str(&path));
+	}
+	return n;
+}
+
+bool live_count_referrers(struct cache *c, const struct kind *kind, struct str ns, struct str name, size_t *ret)
+{
+	bool is_known = true;
+
+	*ret = 0;
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		if (k->reference_fields) {
+			*ret += count_of_kind(c, k, kind, ns, name);
+			is_known &= !cache_has_unknown(c, k);
+		}
+	}
+	return is_known;
+}
+
+/* Most namespaces with revisions have no pods at all here. */
+static enum liveness find_generated(struct cache *c, const struct cached *o, const struct kind *pods)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(c, pods);
+
+	if (cache_snapshot_count(s, o->ns) > 0 && live_is_generated_from(s, o)) {
+		return LIVE_YES;
+	}
+	return cache_has_unknown(c, pods) ? LIVE_UNKNOWN : LIVE_NO;
+}
+
+enum liveness live_find(struct cache *c, const struct cached *o, const struct kind *pods)
+{
+	enum liveness generated = pods ? find_generated(c, o, pods) : LIVE_UNKNOWN;
+	size_t n;
+
+	if (generated == LIVE_YES) {
+		return LIVE_YES;
+	}
+	bool is_known = live_count_referrers(c, o->kind, o->ns, o->name, &n);
+	return n > 0 ? LIVE_YES : is_known ? generated : LIVE_UNKNOWN;
 }

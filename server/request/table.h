@@ -1,4 +1,4 @@
-/* Table and PartialObjectMetadata(List) from cached objects: kubectl's columns. surprises.md 31, 38, 58. */
+/* Table and PartialObjectMetadata(List) from cached objects: kubectl's columns. */
 #ifndef SERVER_REQUEST_TABLE_H
 #define SERVER_REQUEST_TABLE_H
 
@@ -10,25 +10,39 @@ enum include_object { INCLUDE_METADATA, INCLUDE_NONE, INCLUDE_OBJECT };
 int include_object_parse(enum include_object *ret, struct str param, struct status *st);
 
 /* {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...] or null,"rows":[  (open) */
-bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+bool table_begin(struct buf *out, const struct kind *kind, const struct version *version, const struct media *m,
 	struct str metadata_json, bool with_columns);
-/* What cells ask about other objects. */
+/* What cells need to look up other objects. */
 struct table_world {
 	struct cache *cache;
 	const struct kind *pods; /* live_find()'s */
 };
-/* One row; a separator before it unless is_first. world NULL: there are no others. a: scratch. False also when the object cannot be
- * decoded. */
-bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+/* Writes one row, with a separator before it unless is_first. world NULL: there are no other
+ * objects. a: scratch. Returns false also when the object cannot be decoded. */
+bool table_row(struct buf *out, const struct kind *kind, const struct version *version, const struct media *m,
 	enum include_object include, const struct cached *o, bool is_first, const struct table_world *world, struct arena *a);
 /* A row of an object that is not cached, such as a bookmark's: object_json ("null" for none) goes into its `object`. */
-bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+bool table_row_of(struct buf *out, const struct kind *kind, const struct version *version, const struct object *o,
 	struct str object_json, bool is_first);
 bool table_end(struct buf *out); /* ]} */
 /* {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}} */
-bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct door *door);
+bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct version *version);
 
 /* meta.k8s.io/v1, or v1beta1: what Tables and partial metadata call themselves. */
 const char *meta_version(const struct media *m);
+
+/* A revision is live when objects that were made from it still need it. */
+
+/* Returns true when a pod names the revision, or the hash that it has as a label. */
+bool live_is_generated_from(struct cache_snapshot *pods, const struct cached *o);
+/* Counts objects of all kinds that refer to one of this kind and name. Returns false when some
+ * that may refer to it cannot be read. */
+bool live_count_referrers(struct cache *c, const struct kind *kind, struct str ns, struct str name, size_t *ret);
+
+enum liveness { LIVE_NO, LIVE_YES, LIVE_UNKNOWN };
+
+/* Decides by its pods and its referrers. pods: their kind; NULL: pods are not kept here, but in
+ * the cluster before this server. */
+enum liveness live_find(struct cache *c, const struct cached *o, const struct kind *pods);
 
 #endif

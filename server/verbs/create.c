@@ -3,12 +3,10 @@
 
 #include "api/rules/validate.h"
 #include "server/request/respond.h"
-#include "server/verbs/act.h"
-#include "server/verbs/hook.h"
-#include "server/verbs/reviews.h"
-#include "server/verbs/snapshot.h"
 #include "server/write/write.h"
 #include "server/write/write_body.h"
+
+#include <assert.h>
 
 #define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
 
@@ -47,16 +45,11 @@ static int create_read(struct request *q, struct creation *c, enum field_validat
 	return write_read_body(q, &body) || write_decode(q, &body, validation, NULL, &c->sent) || write_match_namespace(q, c->sent);
 }
 
-/* What was warned of when it was read for the first time has been said. */
-static int create_read_again(struct request *q, struct creation *c)
+/* The first reading has given the warnings, so this one ignores what is odd. */
+static int create_read_again(struct request *q, struct write *w)
 {
-	if (!c->write.is_forgotten) {
-		return 0;
-	}
-	c->write.is_forgotten = false;
-	write_begin_reading(q);
+	struct creation *c = container_of(w, struct creation, write);
 	int r = create_read(q, c, VALIDATE_IGNORE);
-	write_begin_deciding(q);
 	if (!r && c->is_generated) {
 		c->sent->meta.name = c->name;
 	}
@@ -67,7 +60,7 @@ static enum decision create_decide(struct request *q, struct write *w)
 {
 	struct creation *c = container_of(w, struct creation, write);
 
-	if (create_read_again(q, c)) {
+	if (write_read_again(q, w, create_read_again)) {
 		return DECIDE_REFUSE;
 	}
 	if (w->present && c->is_generated && c->generated < GENERATE_ATTEMPTS_MAX) {
@@ -85,33 +78,29 @@ static void create_finish(struct request *q, struct write *w)
 	write_reply(q, 201, w);
 }
 
+/* Options outlive the body's tree, which a write that waits drops: they are read before write_begin_reading(). */
 static int create_parse(struct request *q, struct creation *c)
 {
+	assert(!q->writing);
 	if (write_options_parse(&c->options, &q->route.params, "CreateOptions", false, q->a, &q->st)) {
 		return 1;
 	}
 	c->rules.manager = request_manager(q, c->options.field_manager);
-	if (!q->route.kind->is_answered) {
-		write_begin_reading(q);
-	}
-	return create_read(q, c, c->options.field_validation);
+	q->is_dry_run = c->options.dry_run;
+	return 0;
 }
 
 void verb_create(struct request *q)
 {
-	if (q->route.sub) {
-		(q->route.sub->view->is_hook ? hook_answer : verb_act)(q);
-		return;
-	}
 	struct creation *c = arena_new(q->a, struct creation);
 
 	if (create_parse(q, c)) {
 		reply_status(q);
 		return;
 	}
-	q->is_dry_run = c->options.dry_run;
-	if (q->route.kind->is_answered) {
-		(snapshot_is(q->route.kind) ? snapshot_answer : review_answer)(q, c->sent, c->rules.manager);
+	write_begin_reading(q);
+	if (create_read(q, c, c->options.field_validation)) {
+		reply_status(q);
 		return;
 	}
 	c->is_generated = c->sent->meta.name.n == 0 && c->sent->meta.generate_name.n > 0;
@@ -121,8 +110,20 @@ void verb_create(struct request *q)
 	c->name = arena_dup(http_arena(q->x), c->sent->meta.name);
 	c->write.has_generated_name = c->is_generated;
 	c->write.name = c->name;
-	c->write.may_shed = true;
+	c->write.shedding = SHED_IF_TOO_LARGE;
 	c->write.decide = create_decide;
 	c->write.finish = create_finish;
 	write_run(q, &c->write);
+}
+
+int create_read_question(struct request *q, struct object **ret, struct str *ret_manager)
+{
+	struct creation *c = arena_new(q->a, struct creation);
+
+	if (create_parse(q, c) || create_read(q, c, c->options.field_validation)) {
+		return 1;
+	}
+	*ret = c->sent;
+	*ret_manager = c->rules.manager;
+	return 0;
 }

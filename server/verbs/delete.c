@@ -1,12 +1,12 @@
 /* DELETE of an object, and of what a selector finds. */
 #include "server/verbs/verbs.h"
 
+#include "api/model/kind.h"
 #include "api/model/protobuf.h"
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
-#include "server/verbs/delete_grace.h"
 #include "server/verbs/list.h"
 #include "server/write/write.h"
 #include "server/write/write_body.h"
@@ -24,6 +24,68 @@ struct deletion {
 	int64_t marked_revision;
 	struct str marked_uid;
 };
+
+/* ---- time to stop ---- */
+
+enum grace {
+	GRACE_NONE,    /* the kind has no grace period, or the time is over */
+	GRACE_PENDING, /* the object is stopping, and no sooner end was asked for: nothing changes */
+	GRACE_SET,     /* deletionTimestamp and deletionGracePeriodSeconds of the object say when */
+};
+
+static void grace_set(struct request *q, struct object *o, int64_t from_s, int64_t period_s)
+{
+	char text[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(text, from_s + period_s);
+	o->meta.deletion_timestamp = arena_dup(q->a, str_of(text));
+	o->meta.has_grace_period = true;
+	o->meta.grace_period_s = period_s;
+}
+
+static enum grace grace_shorten(struct request *q, struct object *o, const struct delete_options *options)
+{
+	struct meta *m = &o->meta;
+	int64_t end_us;
+
+	if (m->grace_period_s == 0) {
+		return GRACE_NONE;
+	}
+	if (!options->has_grace_period || options->grace_period_s >= m->grace_period_s ||
+		!time_parse_rfc3339(m->deletion_timestamp, &end_us)) {
+		return GRACE_PENDING;
+	}
+	grace_set(q, o, end_us / 1000000 - m->grace_period_s, options->grace_period_s);
+	return GRACE_SET;
+}
+
+/* A period beyond all reason is as good as for ever, and the year has four digits. */
+static int64_t grace_bounded(int64_t period_s)
+{
+	static const int64_t century_s = 36525LL * 24 * 60 * 60;
+
+	return MIN(period_s, century_s);
+}
+
+/* Some deletions leave time to stop (rest.BeforeDelete upstream). The first DELETE says when the object is to be gone, later
+ * ones may only bring that forward, and one that leaves no time removes it. Nobody removes it when the time is over: the
+ * kubelet that stops a pod deletes it once more with no time left. */
+static enum grace grace_decide(struct request *q, struct object *o, const struct delete_options *options)
+{
+	const struct kind *k = o->kind;
+
+	if (!k->grace_period) {
+		return GRACE_NONE;
+	}
+	if (meta_is_deleting(&o->meta)) {
+		return grace_shorten(q, o, options);
+	}
+	grace_set(q, o, clock_wall_s(), grace_bounded(k->grace_period(o, options->has_grace_period, options->grace_period_s)));
+	if (o->meta.generation > 0) {
+		o->meta.generation++;
+	}
+	return GRACE_SET;
+}
 
 /* ---- one object ---- */
 
@@ -54,7 +116,7 @@ static int delete_check_preconditions(struct request *q, const struct deletion *
 	return 0;
 }
 
-/* What the client asks for comes first, then what a finalizer says that is there already, then the kind's default. */
+/* The client's wish comes first, then the collector's finalizer that the object has already, then the kind's default. */
 static enum propagation delete_policy(const struct kind *k, const struct meta *m, const struct delete_options *o)
 {
 	if (k->dependents == DEPENDENTS_IGNORED) {
@@ -78,7 +140,7 @@ static enum propagation delete_policy(const struct kind *k, const struct meta *m
 	return k->dependents == DEPENDENTS_ORPHANED ? PROPAGATE_ORPHAN : PROPAGATE_BACKGROUND;
 }
 
-/* What the policy makes of the collector's two finalizers. */
+/* Adds and removes the collector's two finalizers as the policy says. */
 static void delete_set_finalizers(struct meta *m, enum propagation policy, struct arena *a)
 {
 	if (policy != PROPAGATE_ORPHAN) {
@@ -137,7 +199,7 @@ static enum decision delete_settle(struct request *q, struct write *w)
 	return object_equal(o, w->present) ? DECIDE_KEEP : DECIDE_PUT;
 }
 
-/* Whoever else removes what is marked has done what was asked for. */
+/* The second of two writes. If somebody else has removed the marked object, the client has what it asked for. */
 static enum decision delete_decide_marked(struct request *q, struct write *w)
 {
 	struct deletion *d = container_of(w, struct deletion, write);
@@ -173,7 +235,7 @@ static enum decision delete_decide(struct request *q, struct write *w)
 	return delete_settle(q, w);
 }
 
-/* True: its deletion has been written, and now it goes. */
+/* If only the deletion's mark has been written so far, starts the second write and returns true. */
 static bool delete_goes_on(struct request *q, struct deletion *d)
 {
 	if (!d->is_marking || d->write.decision != DECIDE_PUT || q->is_dry_run) {
@@ -241,7 +303,17 @@ static int delete_read_body(struct request *q, struct json **ret)
 	return 0;
 }
 
-/* Any body makes the query's options void (surprises.md 52). */
+/* Before the object is looked for, as in kube-apiserver. */
+static void delete_warn(struct request *q, const struct delete_options *o)
+{
+	const char *warning = q->route.kind->orphans_warning;
+
+	if (warning && !o->has_orphan_dependents && o->propagation == PROPAGATE_DEFAULT) {
+		request_warn(q, str_of(warning));
+	}
+}
+
+/* Any body makes the query's options void, as in kube-apiserver. */
 static int delete_parse(struct request *q, struct deletion *d)
 {
 	struct json *body = NULL;
@@ -252,6 +324,7 @@ static int delete_parse(struct request *q, struct deletion *d)
 	}
 	d->body = json_is(body, JSON_OBJECT) ? body : NULL;
 	q->is_dry_run = d->options.dry_run;
+	delete_warn(q, &d->options);
 	return 0;
 }
 
@@ -293,7 +366,7 @@ static enum decision collection_decide(struct request *q, struct write *w)
 {
 	const struct deletion *d = container_of(w, struct deletion, write);
 
-	/* Somebody else was faster: then it is gone, which is what was asked for. */
+	/* If somebody else was faster, the object is gone, as the client asked. */
 	return w->present || d->marked.n > 0 ? delete_decide(q, w) : DECIDE_KEEP;
 }
 
@@ -318,7 +391,7 @@ static bool collection_step(struct request *q, struct collection *c)
 {
 	const struct cached *o = c->listing.items[c->at];
 
-	storage_op_clear(&q->txn.op);
+	plan_clear(&q->plan);
 	q->has_txn = false;
 	write_end_turn(q); /* its key is there */
 	arena_clear(&c->scratch);

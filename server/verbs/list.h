@@ -29,5 +29,7 @@ void listing_run(struct request *q, struct listing *l, void (*next)(struct reque
 void listing_done(struct listing *l);
 /* {"kind":"KList","apiVersion":V,"metadata":{...},"items":[...]} in the form the client asked for; takes the listing. */
 void reply_listing(struct request *q, struct listing *l);
+/* Where the page behind that object begins, as the whole key that a continue token names. */
+struct str listing_start_behind(const struct request *q, const struct cached *last);
 
 #endif

@@ -1,11 +1,11 @@
-/* A review is a question in the clothes of an object. It is validated as one and answered from the
- * same functions that decide requests, so what is told is what would happen. Nothing is stored:
- * what a server would own in its metadata is dropped. */
-#include "server/verbs/reviews.h"
+/* Reviews: questions in the form of objects. A review is validated like an object, and answered
+ * by the functions that decide requests, so the answer matches what would happen. Nothing is
+ * stored, and metadata that only a server fills in is dropped. */
+#include "server/verbs/verbs.h"
 
-#include "api/apply/managed.h"
 #include "api/model/members.h"
-#include "api/select/selector.h"
+#include "api/patch/managed.h"
+#include "api/rules/selector.h"
 #include "base/clock.h"
 #include "server/request/respond.h"
 #include "server/write/write.h"
@@ -15,7 +15,7 @@ static const struct json *spec(const struct object *o)
 	return json_gets(o->fields, "spec");
 }
 
-/* What is put in place of the question's own status. */
+/* The answer replaces the status that the question may have had. */
 static void set_status(struct request *q, struct object *o, struct json *status)
 {
 	json_set(q->a, o->fields, STR("status"), status);
@@ -39,7 +39,7 @@ static bool is_good_label_requirement(const struct json *requirement)
 	return false;
 }
 
-/* One value each, as in a query. */
+/* Returns true for a requirement with one value, as in a query. */
 static bool is_good_field_requirement(const struct json *requirement)
 {
 	const struct json *values = json_gets(requirement, "values");
@@ -244,7 +244,7 @@ static int review_validate(struct request *q, const struct object *o)
 	return 1;
 }
 
-/* What servers fill in is dropped rather than refused. */
+/* A question must not have fields that servers fill in. They are dropped rather than refused. */
 static void review_wipe(struct meta *m)
 {
 	m->uid = m->creation_timestamp = m->deletion_timestamp = STR("");
@@ -254,10 +254,10 @@ static void review_wipe(struct meta *m)
 void review_answer(struct request *q, struct object *sent, struct str manager)
 {
 	review_wipe(&sent->meta);
-	managed_update(sent, NULL, q->route.door, q->route.subresource, manager, request_now(q), q->a);
+	managed_update(sent, NULL, q->route.version, q->route.subresource, manager, request_now(q), q->a);
 	if (review_validate(q, sent) || review_find(q, sent)) {
 		reply_status(q);
 		return;
 	}
-	reply_json(q, 201, object_to_json(sent, q->route.door, q->a));
+	reply_json(q, 201, object_to_json(sent, q->route.version, q->a));
 }

@@ -1,8 +1,7 @@
 /* PUT and PATCH of an object or a subresource of it. */
 #include "server/verbs/verbs.h"
 
-#include "api/apply/managed.h"
-#include "api/apply/managed_view.h"
+#include "api/patch/managed.h"
 #include "api/patch/patch.h"
 #include "api/patch/unstructured.h"
 #include "api/rules/validate.h"
@@ -37,7 +36,7 @@ static enum decision update_not_found(struct request *q, const struct write *w)
 	return DECIDE_REFUSE;
 }
 
-/* What there is, as whoever writes this way sees it. */
+/* u->seen becomes the present object, in the form of the subresource's view if it has one. */
 static void update_see(struct request *q, struct update *u)
 {
 	const struct view *view = update_view(q);
@@ -58,7 +57,7 @@ static int update_refuse_modified(struct request *q, const struct write *w)
 	return 1;
 }
 
-/* A resourceVersion in what was sent is a precondition; absent, "" and "0" are not (surprises.md 23, 24). */
+/* A resourceVersion in what was sent is a precondition; absent, "" and "0" are not, as in kube-apiserver. */
 static int update_check_version(struct request *q, const struct write *w, const struct object *sent)
 {
 	struct str text = sent->meta.resource_version;
@@ -98,7 +97,7 @@ static bool update_may_remove(const struct object *o)
 	return !o->kind->may_remove || o->kind->may_remove(o);
 }
 
-/* What has been sent becomes the new version: rules, then: is there anything to do? */
+/* Decides on the sent object as the new version: the rules, then whether anything changes. */
 static enum decision update_settle(struct request *q, struct update *u, struct object *sent)
 {
 	struct write *w = &u->write;
@@ -123,12 +122,12 @@ static int view_validate(struct request *q, const struct object *sent)
 	validate_meta(k, &sent->meta, &errors);
 	k->validate(sent, &errors);
 	if (errors.n > 0) {
-		status_invalid(&q->st, str_of(k->doors[0].group), str_of(k->kind), q->route.name, &errors);
+		status_invalid(&q->st, str_of(k->versions[0].group), str_of(k->kind), q->route.name, &errors);
 	}
 	return errors.n > 0;
 }
 
-/* Likewise of a view: what was sent of it is taken into the object, which then has to pass as any other version of it. */
+/* Decides on a sent view: it is taken into the object, which then passes the rules as any other version does. */
 static enum decision view_settle(struct request *q, struct update *u, struct object *sent)
 {
 	const struct view *view = update_view(q);
@@ -136,7 +135,7 @@ static enum decision view_settle(struct request *q, struct update *u, struct obj
 	struct write *w = &u->write;
 
 	if (!u->rules.is_applied) {
-		managed_update(sent, u->seen, r->body_door, r->subresource, u->rules.manager, request_now(q), q->a);
+		managed_update(sent, u->seen, r->body_version, r->subresource, u->rules.manager, request_now(q), q->a);
 	}
 	struct str resource = arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(r->resource), STR_ARG(r->subresource));
 	if (view_validate(q, sent) || update_check_uid(q, w, sent, resource) || update_check_version(q, w, sent)) {
@@ -144,8 +143,8 @@ static enum decision view_settle(struct request *q, struct update *u, struct obj
 	}
 	struct object *o = object_copy(w->present, q->a);
 	view->take(o, sent, q->a);
-	o->meta.managed_fields = managed_from_view(view, w->present, sent->meta.managed_fields, r->door, q->a);
-	o->door = r->door;
+	o->meta.managed_fields = managed_from_view(view, w->present, sent->meta.managed_fields, r->version, q->a);
+	o->version = r->version;
 	return update_settle(q, u, o);
 }
 
@@ -156,7 +155,7 @@ static void update_finish(struct request *q, struct write *w)
 	write_reply(q, is_created ? 201 : 200, w);
 }
 
-/* Who may update need not be allowed to create: asked once it is clear that this is a creation, and that it is valid. */
+/* A user who may update need not be allowed to create. Asked only for a valid creation, so that other errors come first. */
 static int update_authorize_creation(struct request *q)
 {
 	struct authz_attributes what = request_attributes(q);
@@ -184,20 +183,20 @@ static int put_read(struct request *q, struct update *u, enum field_validation v
 		write_match_namespace(q, u->sent) || write_match_name(q, u->sent);
 }
 
-/* Decoded once, but for doors that cannot express all that is stored. */
+static int put_read_again(struct request *q, struct write *w)
+{
+	return put_read(q, container_of(w, struct update, write), VALIDATE_IGNORE);
+}
+
+/* Decoded once, but for versions that cannot express all that is stored. */
 static int put_sent(struct request *q, struct update *u, struct object **ret)
 {
 	const struct object *present = u->seen;
 
-	if (u->write.is_forgotten) {
-		u->write.is_forgotten = false;
-		int r = put_read(q, u, VALIDATE_IGNORE);
-		write_begin_deciding(q);
-		if (r) {
-			return r;
-		}
+	if (write_read_again(q, &u->write, put_read_again)) {
+		return 1;
 	}
-	if (present && q->route.body_door->to_hub) {
+	if (present && q->route.body_version->to_hub) {
 		return write_decode(q, &u->body, VALIDATE_IGNORE, present, ret) || write_match_namespace(q, *ret);
 	}
 	*ret = object_copy(u->sent, q->a);
@@ -226,7 +225,7 @@ static enum decision put_decide(struct request *q, struct write *w)
 	return update_check_version(q, w, sent) ? DECIDE_REFUSE : update_settle(q, u, sent);
 }
 
-/* A body that is wrong in itself is told before anything is looked up. */
+/* A body that is wrong in itself is refused before anything is looked up. */
 static int put_parse(struct request *q, struct update *u)
 {
 	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st)) {
@@ -241,7 +240,7 @@ static void update_run(struct request *q, struct update *u, enum decision (*deci
 {
 	q->is_dry_run = u->options.dry_run;
 	u->write.name = q->route.name;
-	u->write.may_shed = !u->rules.is_applied;
+	u->write.shedding = u->rules.is_applied ? SHED_NOTHING : SHED_IF_TOO_LARGE;
 	u->write.decide = decide;
 	u->write.finish = update_finish;
 	write_run(q, &u->write);
@@ -260,7 +259,7 @@ void verb_update(struct request *q)
 
 /* ---- PATCH ---- */
 
-/* What a message shows: of a strategic patch itself, of others what they lead to. */
+/* The text that a message quotes: the patch itself if it is strategic, otherwise the patched object. */
 static struct str patch_text(struct request *q, const struct update *u, const struct json *patched)
 {
 	struct buf text;
@@ -325,17 +324,12 @@ static int patch_report(struct request *q, const struct update *u, const struct 
 }
 
 /* The body is looked at only when the object is there (api/patch/patch.h). */
-static int patch_read(struct request *q, struct update *u)
+static int patch_read(struct request *q, struct write *w)
 {
-	if (!u->write.is_forgotten) {
-		return 0;
-	}
+	struct update *u = container_of(w, struct update, write);
+
 	u->patch_strict = (struct decode_report){0};
-	write_begin_reading(q);
-	int r = patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &u->patch_strict, &q->st);
-	write_begin_deciding(q);
-	u->write.is_forgotten = r != 0;
-	return r;
+	return patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &u->patch_strict, &q->st);
 }
 
 /* kube decodes an object without apiVersion into a type that has no other members: they are unknown, and the name is gone with them.
@@ -366,23 +360,24 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 	const struct route *r = &q->route;
 	struct decode_report report = {0};
 	const struct kind *k = r->body_kind;
-	const struct door *d = r->body_door;
-	struct json *doc = object_to_json(history_shown(u->seen, d, q->a), d, q->a), *patched;
+	const struct version *v = r->body_version;
+	struct json *doc = object_to_json(history_shown(u->seen, v, q->a), v, q->a), *patched;
 	struct str reason;
 
 	u->before = doc;
-	if (patch_read(q, u) || patch_apply(&patched, u->patch_type, doc, u->patch, door_type(k, d), q->a, &q->st)) {
+	if (write_read_again(q, &u->write, patch_read) ||
+		patch_apply(&patched, u->patch_type, doc, u->patch, version_type(k, v), q->a, &q->st)) {
 		return 1;
 	}
 	if (patch_check_version(q, u, patched)) {
 		return 1;
 	}
 	bool is_strategic = u->patch_type == PATCH_STRATEGIC;
-	const struct json *settled = is_strategic ? unstructured_settle(patched, k, d, q->a) : patched;
-	if (is_strategic && unstructured_refuses(settled, k, d, q->a, &reason)) {
+	const struct json *settled = is_strategic ? unstructured_settle(patched, k, v, q->a) : patched;
+	if (is_strategic && unstructured_refuses(settled, k, v, q->a, &reason)) {
 		return patch_refuse_result(q, u, patched, reason);
 	}
-	if (object_decode(ret, k, d, settled, u->seen, q->a, &report, &reason)) {
+	if (object_decode(ret, k, v, settled, u->seen, q->a, &report, &reason)) {
 		return patch_refuse_result(q, u, patched, reason);
 	}
 	if (is_strategic) {
@@ -412,8 +407,9 @@ static enum decision patch_decide(struct request *q, struct write *w)
 
 /* ---- server-side apply ---- */
 
-static int apply_parse(struct request *q, struct update *u)
+static int apply_parse(struct request *q, struct write *w)
 {
+	struct update *u = container_of(w, struct update, write);
 	static const char converting[] = "YAML: error converting YAML to JSON:";
 	struct str body = http_body(q->x);
 
@@ -431,14 +427,8 @@ static int apply_parse(struct request *q, struct update *u)
 
 static int apply_read(struct request *q, struct update *u)
 {
-	if (u->write.is_forgotten) {
-		write_begin_reading(q);
-		int r = apply_parse(q, u);
-		write_begin_deciding(q);
-		if (r) {
-			return r;
-		}
-		u->write.is_forgotten = false;
+	if (write_read_again(q, &u->write, apply_parse)) {
+		return 1;
 	}
 	if (u->options.field_validation == VALIDATE_WARN) {
 		write_warn_repeated(q, u->repeated);
@@ -470,7 +460,7 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	}
 	update_see(q, u);
 	const struct managed_apply by = {.kind = r->body_kind,
-		.door = r->body_door,
+		.version = r->body_version,
 		.subresource = r->subresource,
 		.manager = u->rules.manager,
 		.now = request_now(q),
@@ -507,7 +497,7 @@ void verb_patch(struct request *q)
 	}
 	u->rules.manager = request_manager(q, u->options.field_manager);
 	u->rules.has_owners = update_view(q) != NULL;
-	u->write.is_forgotten = true; /* it is read when the object was found */
+	u->write.held = HELD_WITHOUT_BODY; /* it is read when the object was found */
 	request_audit_sent_patch(q, http_body(q->x), u->rules.is_applied);
 	update_run(q, u, u->rules.is_applied ? apply_decide : patch_decide);
 }

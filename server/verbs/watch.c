@@ -5,7 +5,6 @@
 #include "api/model/protobuf_write.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "server/request/protobuf_items.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
@@ -68,10 +67,10 @@ static void watching_show_plain(struct watching *w, enum watch_type type, const 
 {
 	struct str pieces[PIECES_MAX] = {
 		STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text};
-	const size_t n = cached_pieces(o, w->q->route.door);
+	const size_t n = cached_pieces(o, w->q->route.version);
 
 	for (size_t i = 0; i < n; i++) {
-		pieces[PIECES_MAX - CACHED_PIECES + i] = cached_piece(o, w->q->route.door, i);
+		pieces[PIECES_MAX - CACHED_PIECES + i] = cached_piece(o, w->q->route.version, i);
 	}
 	watching_set_pieces(w, pieces, PIECES_MAX - CACHED_PIECES + (unsigned)n);
 }
@@ -86,7 +85,7 @@ static void watching_set_made(struct watching *w)
 	watching_set_pieces(w, &text, 1);
 }
 
-/* What is to be sent of an event that has to be made: its object is added between both calls, as JSON. */
+/* Begin and end the frame of an event that has to be made. The caller adds the object between both calls, as JSON. */
 static void watching_begin(struct watching *w, const char *type)
 {
 	buf_clear(&w->made);
@@ -136,7 +135,7 @@ static void watching_show_protobuf(struct watching *w, enum watch_type type, con
 {
 	struct request *q = w->q;
 	struct bytes *message = protobuf_items_get(
-		q->server->protobuf_items, o, q->route.door, q->media.as == AS_PARTIAL ? PROTOBUF_METADATA : PROTOBUF_WHOLE);
+		q->server->protobuf_items, o, q->route.version, q->media.as == AS_PARTIAL ? PROTOBUF_METADATA : PROTOBUF_WHOLE);
 	struct buf object;
 
 	if (!message) {
@@ -156,8 +155,8 @@ static void watching_make_table(struct watching *w, const struct cached *o, stru
 	struct request *q = w->q;
 	struct str meta = arena_printf(scratch, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision);
 
-	table_begin(&w->made, q->route.kind, q->route.door, &q->media, meta, !w->has_sent_columns);
-	table_row(&w->made, q->route.kind, q->route.door, &q->media, w->include, o, true, &world, scratch);
+	table_begin(&w->made, q->route.kind, q->route.version, &q->media, meta, !w->has_sent_columns);
+	table_row(&w->made, q->route.kind, q->route.version, &q->media, w->include, o, true, &world, scratch);
 	table_end(&w->made);
 	w->has_sent_columns = true;
 }
@@ -172,9 +171,9 @@ static void watching_show_made(struct watching *w, enum watch_type type, const s
 		watching_make_table(w, o, &scratch);
 	} else if (w->q->media.as == AS_OBJECT) {
 		buf_add_str(&w->made, w->type_text);
-		buf_add_str(&w->made, show_body(o, w->q->route.door, &scratch));
+		buf_add_str(&w->made, show_body(o, w->q->route.version, &scratch));
 	} else {
-		partial_object(&w->made, &w->q->media, o, w->q->route.door);
+		partial_object(&w->made, &w->q->media, o, w->q->route.version);
 	}
 	arena_done(&scratch);
 	watching_end(w, watch_type_name(type));
@@ -184,7 +183,7 @@ static void watching_show(struct watching *w, enum watch_type type, const struct
 {
 	if (w->q->media.format == MEDIA_PROTOBUF) {
 		watching_show_protobuf(w, type, o);
-	} else if (w->q->media.as == AS_OBJECT && !w->q->route.door->from_hub) {
+	} else if (w->q->media.as == AS_OBJECT && !w->q->route.version->from_hub) {
 		watching_show_plain(w, type, o);
 	} else {
 		watching_show_made(w, type, o);
@@ -219,7 +218,7 @@ static struct json *bookmark_partial(const struct media *m, const struct json *o
 	return partial;
 }
 
-/* What a row carries: the mark of the initial end also where no objects are wanted. */
+/* The object of a row. The event that ends the initial ones needs its mark even where no objects are wanted. */
 static struct json *bookmark_row_object(const struct watching *w, struct json *o, bool is_initial_end, struct arena *a)
 {
 	if (w->include == INCLUDE_OBJECT) {
@@ -235,9 +234,9 @@ static void bookmark_table(struct watching *w, const struct object *o, bool is_i
 	struct buf shown;
 
 	buf_init(&shown, BOOKMARK_MAX);
-	json_encode(&shown, bookmark_row_object(w, object_to_json(o, r->door, a), is_initial_end, a));
-	table_begin(&w->made, r->kind, r->door, &w->q->media, meta, !w->has_sent_columns);
-	table_row_of(&w->made, r->kind, r->door, o, buf_str(&shown), true);
+	json_encode(&shown, bookmark_row_object(w, object_to_json(o, r->version, a), is_initial_end, a));
+	table_begin(&w->made, r->kind, r->version, &w->q->media, meta, !w->has_sent_columns);
+	table_row_of(&w->made, r->kind, r->version, o, buf_str(&shown), true);
 	table_end(&w->made);
 	w->has_sent_columns = true;
 	buf_done(&shown);
@@ -245,7 +244,7 @@ static void bookmark_table(struct watching *w, const struct object *o, bool is_i
 
 static void bookmark_show(struct watching *w, const struct object *o, bool is_initial_end, struct arena *a)
 {
-	struct json *j = object_to_json(o, w->q->route.door, a);
+	struct json *j = object_to_json(o, w->q->route.version, a);
 
 	switch (w->q->media.as) {
 	case AS_TABLE:
@@ -455,7 +454,7 @@ static void watching_stream(struct watching *w)
 	http_reply_stream(w->q->x, 200, HTTP_LENGTH_UNKNOWN, true, &watching_ops, w);
 }
 
-/* A start that is gone, or has not come, is told inside the stream (surprises.md 36). */
+/* A start that is gone, or has not come, is reported inside the stream, as in kube-apiserver. */
 static void watching_error(struct watching *w)
 {
 	watching_make_error(w);
@@ -477,11 +476,16 @@ static void watching_too_many(struct watching *w)
 	reply_status(w->q);
 }
 
-static void watching_open(struct watching *w, int64_t from)
+/* resumes: the client has named the revision. */
+static void watching_open(struct watching *w, int64_t from, bool resumes)
 {
 	struct request *q = w->q;
-	const struct cache_watch_options options = {
-		.kind = q->route.kind, .filter = w->filter, .from_revision = from, .wake = watching_wake, .ctx = w};
+	const struct cache_watch_options options = {.kind = q->route.kind,
+		.filter = w->filter,
+		.from_revision = from,
+		.resumes = resumes,
+		.wake = watching_wake,
+		.ctx = w};
 	int r = cache_watch_open(q->server->options.cache, &w->watcher, &options);
 
 	if (r == CACHE_EXPIRED) {
@@ -501,12 +505,12 @@ static void watching_open_existing(struct request *q)
 	w->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
 	cache_iter_init(&w->existing, w->snapshot, &w->filter, STR(""));
 	w->marks_initial_end = w->options.allow_bookmarks;
-	watching_open(w, cache_snapshot_revision(w->snapshot));
+	watching_open(w, cache_snapshot_revision(w->snapshot), false);
 }
 
 static void watching_open_newest(struct request *q)
 {
-	watching_open(q->state, cache_revision(q->server->options.cache));
+	watching_open(q->state, cache_revision(q->server->options.cache), false);
 }
 
 static bool watching_waited(struct request *q)
@@ -539,7 +543,7 @@ static void watching_waited_newest(struct request *q)
 	}
 }
 
-/* The start that resourceVersion and sendInitialEvents mean (kube's "Semantics for watch", surprises.md 34). */
+/* The start that resourceVersion and sendInitialEvents mean (kube's "Semantics for watch"). */
 static void watching_choose(struct request *q, struct watching *w)
 {
 	const struct list_options *o = &w->options;
@@ -555,7 +559,7 @@ static void watching_choose(struct request *q, struct watching *w)
 	} else if (o->version == 0) {
 		watching_open_newest(q);
 	} else {
-		watching_open(w, o->version);
+		watching_open(w, o->version, true);
 	}
 }
 
@@ -631,8 +635,8 @@ void verb_watch(struct request *q)
 	if (!request_is_cache_ready(q)) {
 		return;
 	}
-	w->type_text = show_type(q->route.kind, q->route.door, q->a);
-	w->counted = metrics_watched(q->server->metrics, q->route.group, q->route.version, q->route.resource);
+	w->type_text = show_type(q->route.kind, q->route.version, q->a);
+	w->counted = metrics_watched(q->server->metrics, q->route.group, q->route.version_name, q->route.resource);
 	w->counted_initial = metrics_watched(q->server->metrics, q->route.group, STR(""), q->route.resource);
 	w->ends_ms = now + watch_duration_ms(&w->options);
 	watching_plan_bookmark(w, now);

@@ -1,7 +1,8 @@
-/* A write is a loop: decide, one transaction, and from the start again if a guard failed. Each
- * round begins with what made the last one fail, and the request's deadline ends them all. A
- * success needs no fresh read, since its transaction proves what it rests on. A refusal has no
- * transaction and the cache may be late: so it is decided once more behind a read index. */
+/* A write is a loop: decide, send one transaction, and start again if a guard failed. The picture of its states is in write.h.
+ *
+ * Each round begins with what made the last one fail, and the request's deadline ends them all. A success needs no fresh read,
+ * because its transaction proves what it rests on. A refusal has no transaction, and the cache may be late: so it is confirmed
+ * behind a read index. */
 #include "server/write/write.h"
 
 #include "base/clock.h"
@@ -9,103 +10,53 @@
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/write/write_history.h"
 #include "server/write/write_references.h"
 #include "server/write/write_user.h"
 #include "storage/keys.h"
 
-enum {
-	/* Bytes. Far beyond what etcd takes: its answer tells the client more than ours would. */
-	STORED_CEILING = 64 << 20,
-	ARENA_CEILING = 128 << 20,
-	WAIT_FOR_CACHE_MS = 10000,
-	KEPT_MAX = 128 << 10, /* bytes that are kept while etcd is asked, rather than made again from text */
-};
+#include <assert.h>
+
+enum { WAIT_FOR_CACHE_MS = 10000 };
 
 static void write_begin(struct request *q);
 static void write_decide(struct request *q);
 static void write_conclude(struct request *q, struct write *w);
 static void write_with_lease(struct request *q);
 
-/* ---- memory ---- */
+/* ---- the state (the picture is in write.h) ---- */
 
-static struct write_memory *write_memory(struct request *q)
+#define TO(state) (1u << WRITE_##state)
+
+static const unsigned write_steps[] = {
+	[WRITE_NEW] = TO(QUEUED) | TO(REREADING) | TO(DECIDING) | TO(DONE),
+	[WRITE_QUEUED] = TO(QUEUED) | TO(REREADING) | TO(DECIDING) | TO(DONE),
+	[WRITE_DECIDING] = TO(ASKING) | TO(CONFIRMING) | TO(REREADING) | TO(PREPARING) | TO(DONE),
+	[WRITE_ASKING] = TO(DECIDING) | TO(DONE),
+	[WRITE_CONFIRMING] = TO(DECIDING) | TO(DONE),
+	[WRITE_REREADING] = TO(DECIDING) | TO(DONE),
+	[WRITE_PREPARING] = TO(DECIDING) | TO(SENT) | TO(DONE),
+	[WRITE_SENT] = TO(DECIDING) | TO(REREADING) | TO(PREPARING) | TO(LOOKING) | TO(DONE),
+	[WRITE_LOOKING] = TO(DONE),
+	[WRITE_DONE] = TO(REREADING),
+};
+
+static void write_enter(struct write *w, enum write_state state)
 {
-	struct write_memory *m = q->writing;
+	assert(write_steps[w->state] & (1u << state));
+	w->state = state;
+}
 
-	if (!m) {
-		m = q->writing = arena_new(http_arena(q->x), struct write_memory);
-		for (size_t i = 0; i < WRITE_ARENAS; i++) {
-			arena_init(&m->arenas[i], ARENA_CEILING);
-		}
-		buf_init(&m->stored, STORED_CEILING);
+int write_read_again(struct request *q, struct write *w, int (*read)(struct request *q, struct write *w))
+{
+	if (w->held == HELD_ALL) {
+		return 0;
 	}
-	return m;
-}
-
-void write_begin_reading(struct request *q)
-{
-	q->a = &write_memory(q)->arenas[WRITE_PARSED];
-}
-
-void write_begin_deciding(struct request *q)
-{
-	q->a = &q->writing->arenas[WRITE_DECISION];
-}
-
-static size_t write_memory_used(const struct write_memory *m)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < WRITE_ARENAS; i++) {
-		n += m->arenas[i].used;
-	}
-	return n;
-}
-
-/* What waits may wait for long. */
-static void write_forget_body(struct request *q, struct write *w)
-{
-	struct arena *parsed = &q->writing->arenas[WRITE_PARSED];
-
-	if (parsed->used > KEPT_MAX) {
-		arena_done(parsed);
-		w->is_forgotten = true;
-	}
-}
-
-/* Nothing of what was decided before is needed. */
-static void write_forget(struct request *q, struct write *w)
-{
-	struct write_memory *m = q->writing;
-
-	arena_clear(&m->arenas[WRITE_PRESENT]);
-	arena_clear(&m->arenas[WRITE_DECISION]);
-	arena_clear(&m->arenas[WRITE_PACKED]);
-	q->a = &m->arenas[WRITE_PRESENT];
-	q->n_warnings = w->n_warnings;
-	status_init(&q->st, q->a);
-	w->present = w->object = NULL;
-	w->is_packed = false;
-}
-
-static void write_drop(struct request *q)
-{
-	struct write_memory *m = q->writing;
-
-	for (size_t i = 0; i < WRITE_ARENAS; i++) {
-		arena_done(&m->arenas[i]);
-	}
-	buf_done(&m->stored);
-	q->a = http_arena(q->x);
-}
-
-/* Texts that a warning is made of last only as long as what they were read from. */
-static void write_keep_warnings(struct request *q, size_t from, struct arena *a)
-{
-	for (size_t i = from; i < q->n_warnings; i++) {
-		q->warnings[i] = arena_dup(a, q->warnings[i]);
-	}
+	assert(w->held == HELD_WITHOUT_BODY);
+	write_begin_reading(q);
+	int r = read(q, w);
+	write_begin_deciding(q);
+	w->held = r ? HELD_WITHOUT_BODY : HELD_ALL;
+	return r;
 }
 
 /* ---- turns ---- */
@@ -122,21 +73,22 @@ void write_end_turn(struct request *q)
 
 void request_end_write(struct request *q)
 {
-	if (q->writing) {
-		write_end_turn(q);
-		write_drop(q);
-	}
+	assert(q->writing);
+	write_end_turn(q);
+	write_drop(q);
 }
 
 static void write_refuse(struct request *q)
 {
+	write_enter(q->state, WRITE_DONE);
 	write_end_turn(q);
 	reply_status(q);
 }
 
-/* Whoever has begun another write has another turn. */
+/* finish() may go on with this write, or start another one. So the turn ends here only if the request is answered. */
 static void write_finish(struct request *q, struct write *w)
 {
+	write_enter(w, WRITE_DONE);
 	q->a = w->arena;
 	w->finish(q, w);
 	if (http_status(q->x)) {
@@ -148,7 +100,8 @@ static struct str write_key(struct request *q, struct str ns, struct str name)
 {
 	const struct kind *k = q->route.kind;
 
-	return key_object(((struct write *)q->state)->arena, q->server->options.prefix, str_of(k->doors[0].group), str_of(k->resource), ns, name);
+	return key_object(((struct write *)q->state)->arena, q->server->options.prefix, str_of(k->versions[0].group),
+		str_of(k->resource), ns, name);
 }
 
 /* ---- the present object ---- */
@@ -176,7 +129,7 @@ static int write_set_present(struct request *q, struct write *w, struct str text
 static int write_take_stored(struct request *q, struct write *w, const struct storage_kv *kv)
 {
 	w->present = NULL;
-	w->is_present_cached = false;
+	w->present_is = TEXT_STORED;
 	return kv ? write_set_present(q, w, arena_dup(q->a, kv->value), kv->mod_revision) : 0;
 }
 
@@ -191,8 +144,7 @@ static int write_take_cached(struct request *q, struct write *w, const struct ca
 	if (error) {
 		return write_refuse_stored(q, w, error);
 	}
-	w->is_present_cached = true;
-	w->is_present_respelled = o->is_respelled;
+	w->present_is = o->is_respelled ? TEXT_CACHED_RESPELLED : TEXT_CACHED;
 	return 0;
 }
 
@@ -213,6 +165,7 @@ int write_aim(struct request *q, struct write *w, struct str name, const struct 
 
 static void write_fail(struct request *q, enum storage_result r, const char *message, bool is_write)
 {
+	write_enter(q->state, WRITE_DONE);
 	write_end_turn(q);
 	request_storage_failed(q, r, message, is_write);
 }
@@ -226,13 +179,14 @@ static void write_reload(struct request *q)
 		return;
 	}
 	w->is_fresh = true;
-	if (w->is_kept && w->seen == cache_revision(q->server->options.cache)) {
+	if (w->state == WRITE_CONFIRMING && w->seen == cache_revision(q->server->options.cache)) {
 		q->st = w->kept_status;
+		write_enter(w, WRITE_DECIDING);
 		write_conclude(q, w);
 		return;
 	}
-	write_forget_body(q, w);
-	write_forget(q, w);
+	write_begin_round(q, w);
+	write_keep_little(q, w);
 	if (write_load_cached(q, w)) {
 		write_refuse(q);
 		return;
@@ -242,21 +196,21 @@ static void write_reload(struct request *q)
 
 static void write_wait_fresh(struct request *q, struct write *w)
 {
-	w->is_kept = false;
-	write_forget_body(q, w);
-	write_forget(q, w);
+	write_enter(w, WRITE_REREADING);
+	write_begin_round(q, w);
+	write_keep_little(q, w);
 	request_wait_fresh(q, write_reload);
 }
 
-/* Where the cache turns out to have nothing that it had not when the present object was looked up, deciding again would come to the
- * same: what was decided holds. It is kept for that, unless it is large. */
-static void write_make_sure(struct request *q, struct write *w)
+/* If the cache has no news since the present object was looked up, deciding again would come to the same. So the decision is kept,
+ * unless it is large, until a read index has shown whether there is news. */
+static void write_confirm(struct request *q, struct write *w)
 {
-	if (write_memory_used(q->writing) > KEPT_MAX) {
+	if (write_memory_used(q->writing) > WRITE_KEPT_MAX) {
 		write_wait_fresh(q, w);
 		return;
 	}
-	w->is_kept = true;
+	write_enter(w, WRITE_CONFIRMING);
 	w->kept_status = q->st;
 	status_init(&q->st, q->a); /* for what may go wrong meanwhile */
 	request_wait_fresh(q, write_reload);
@@ -264,92 +218,57 @@ static void write_make_sure(struct request *q, struct write *w)
 
 /* ---- the transaction ---- */
 
-static struct str beside_key(struct request *q, const struct object *o)
+static void write_plan(struct request *q, struct write *w, int64_t lease)
 {
-	const struct kind *k = o->kind;
+	const struct object *beside = w->beside.object;
+	const struct plan_change change = {
+		.kind = q->route.kind,
+		.ns = request_ns(q),
+		.name = w->name,
+		.before = w->present,
+		.after = w->decision == DECIDE_PUT ? w->object : NULL,
+		.revision = w->present ? w->present->mod_revision : 0,
+		.stored = w->stored,
+		.lease = lease,
+		.ticket = &w->ticket,
+		.namespace_guard = w->namespace_guard,
+		.namespace_revision = w->namespace_revision,
+		.guards_needed = w->needed,
+		.needed = w->needed,
+		.is_unprotected = w->loses_protection,
+		.is_unique = history_is_unique(q, w),
+		.wants_present = true,
+	};
 
-	return key_object(
-		q->a, q->server->options.prefix, str_of(k->doors[0].group), str_of(k->resource), o->meta.ns, o->meta.name);
-}
-
-static size_t beside_guards(struct request *q, const struct write *w, struct storage_compare *out)
-{
-	const struct write_beside *b = &w->beside;
-	size_t n = 0;
-
-	if (b->object) {
-		out[n++] = storage_compare_mod(beside_key(q, b->object), b->object->mod_revision);
+	plan_init(&q->plan, q->a, q->server->options.prefix);
+	plan_change(&q->plan, &change);
+	if (beside) {
+		const struct plan_change other = {
+			.kind = beside->kind,
+			.ns = beside->meta.ns,
+			.name = beside->meta.name,
+			.before = beside,
+			.after = beside,
+			.revision = beside->mod_revision,
+			.stored = w->beside.stored,
+			.ticket = &w->beside.ticket,
+		};
+		plan_change(&q->plan, &other);
 	}
-	if (b->object && agreed_version_is_guarded(&b->ticket)) {
-		out[n++] = agreement_guard(&b->ticket);
-	}
-	return n;
-}
-
-static size_t beside_steps(struct request *q, const struct write *w, struct storage_step *out)
-{
-	const struct write_beside *b = &w->beside;
-
-	if (b->object) {
-		out[0] = (struct storage_step){.kind = STEP_PUT, .key = beside_key(q, b->object), .value = b->stored};
-	}
-	return b->object != NULL;
-}
-
-static void write_build_txn(struct request *q, struct write *w, int64_t lease)
-{
-	bool refers = q->route.kind->references || w->loses_protection, is_history = q->route.kind->history;
-	size_t n_extended = w->extend ? WRITE_OPERATIONS_MAX : 0;
-	size_t max_compares =
-		5u + (refers ? REFERENCES_COMPARES_MAX : 0u) + (is_history ? HISTORY_COMPARES_MAX : 0u) + n_extended;
-	size_t max_success = 2u + (refers ? REFERENCES_STEPS_MAX : 0u) + (is_history ? HISTORY_STEPS_MAX : 0u) + n_extended;
-	struct storage_compare *compares = arena_array(q->a, struct storage_compare, max_compares);
-	struct storage_step *success = arena_array(q->a, struct storage_step, max_success);
-	size_t n_compares = 0, n_success = 0;
-
-	compares[n_compares++] = storage_compare_mod(w->key, w->present ? w->present->mod_revision : 0);
-	if (w->guards_namespace) {
-		compares[n_compares++] = storage_compare_mod(w->namespace_key, w->namespace_revision);
-	}
-	if (agreed_version_is_guarded(&w->ticket)) {
-		compares[n_compares++] = agreement_guard(&w->ticket);
-	}
-	success[n_success++] = w->decision == DECIDE_REMOVE
-		? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
-		: (struct storage_step){.kind = STEP_PUT, .key = w->key, .value = w->stored, .lease = lease};
-	if (refers) {
-		n_compares += references_guards(q, w, compares + n_compares);
-		n_success += references_steps(q, w, success + n_success);
-	}
-	n_compares += history_guards(q, w, compares + n_compares);
-	n_success += history_steps(q, w, success + n_success);
-	n_compares += beside_guards(q, w, compares + n_compares);
-	n_success += beside_steps(q, w, success + n_success);
-	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
-	w->ticket_look = 1 + history_looks(q, w, w->failure + 1);
-	w->failure[w->ticket_look] = (struct storage_step){.kind = STEP_GET, .key = w->ticket.key, .keys_only = true};
-	q->txn = (struct storage_txn){.compares = compares,
-		.n_compares = n_compares,
-		.success = success,
-		.n_success = n_success,
-		.failure = w->failure,
-		.n_failure = w->ticket_look + agreed_version_is_guarded(&w->ticket)};
 	if (w->extend) {
-		w->extend(q, w, &q->txn);
+		w->extend(q, w, &q->plan);
 	}
 	if (q->is_dry_run) {
-		q->txn.n_success = 0;
+		plan_rehearse(&q->plan);
 	}
 }
 
 /* The failure branch brought the object as it is now. */
 static int write_take_present(struct request *q, struct write *w)
 {
-	const struct storage_step *got = &w->failure[0];
-
 	w->is_fresh = true;
-	write_forget(q, w);
-	return write_take_stored(q, w, got->n_kvs > 0 ? &got->kvs[0] : NULL);
+	write_begin_round(q, w);
+	return write_take_stored(q, w, plan_present(&q->plan));
 }
 
 static void write_conflict(struct request *q)
@@ -373,32 +292,17 @@ static bool is_too_late(const struct request *q)
 	return clock_mono_ms() >= q->deadline_ms;
 }
 
-/* The object itself was as decided on, and the failure branch says what was not. */
-static int write_refuse_found(struct request *q, struct write *w)
-{
-	const struct storage_step *got = &w->failure[0];
-	int64_t revision = got->n_kvs > 0 ? got->kvs[0].mod_revision : 0;
-
-	return revision == (w->present ? w->present->mod_revision : 0) && history_refuse(q, w, w->failure + 1);
-}
-
-/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
-static void write_doubt_ticket(struct request *q, const struct write *w)
-{
-	if (agreed_version_is_guarded(&w->ticket) && !storage_step_has(&w->failure[w->ticket_look], w->ticket.revision)) {
-		agreement_doubt(q->server->options.agreement, &w->ticket);
-	}
-}
-
 static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
-	bool guards_others = w->guards_namespace || w->loses_protection || w->needed || w->extend || w->beside.object;
+	bool guards_others =
+		w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend || w->beside.object;
 
-	write_doubt_ticket(q, w);
-	int r = (!w->extend && write_refuse_found(q, w)) || write_take_present(q, w);
+	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
+	plan_judge(&q->plan, q->server->options.agreement);
+	int r = (!w->extend && plan_is_as_expected(&q->plan) && history_refuse(q, w)) || write_take_present(q, w);
 
-	storage_op_clear(&q->txn.op);
+	plan_clear(&q->plan);
 	if (r) {
 		write_refuse(q);
 	} else if (is_too_late(q)) {
@@ -415,37 +319,80 @@ static void write_again(struct request *q, struct write *w)
 /* The object is too large for etcd only because of managedFields: without them, then. */
 static bool write_shed(struct request *q, struct write *w)
 {
-	if (q->txn.op.result != STORAGE_TOO_LARGE || !w->may_shed || w->sheds_managed_fields) {
+	if (q->plan.txn.op.result != STORAGE_TOO_LARGE || w->shedding != SHED_IF_TOO_LARGE) {
 		return false;
 	}
-	w->sheds_managed_fields = true;
-	storage_op_clear(&q->txn.op);
+	w->shedding = SHED_MANAGED_FIELDS;
+	plan_clear(&q->plan);
 	write_begin(q);
 	return true;
+}
+
+static void write_took_effect(struct request *q, struct write *w, int64_t revision)
+{
+	q->writing->revision = w->revision = revision;
+	if (w->decision == DECIDE_PUT && w->object) {
+		w->object->mod_revision = w->revision;
+	}
+	write_finish(q, w);
+}
+
+/* The same guards were sent once more, without steps. If our text is there, this request wrote it. */
+static void write_looked(struct request *q)
+{
+	enum storage_result r = q->plan.txn.op.result;
+	struct write *w = q->state;
+	const struct storage_kv *got = r == STORAGE_OK && !q->plan.txn.succeeded ? plan_present(&q->plan) : NULL;
+	bool is_ours = got && w->decision == DECIDE_PUT && !plan_is_as_expected(&q->plan) && str_eq(got->value, w->stored);
+
+	if (is_ours) {
+		write_took_effect(q, w, got->mod_revision);
+	} else if (r == STORAGE_OK && (q->plan.txn.succeeded || plan_is_as_expected(&q->plan))) {
+		write_forget_user(q, w);
+		write_fail(q, STORAGE_NO_SPACE, w->refusal, true);
+	} else {
+		write_fail(q, STORAGE_UNKNOWN, w->refusal, true);
+	}
+}
+
+/* etcd refuses a write for want of room, and carries out one in thousands of these all the same. The client must learn which. */
+static void write_look(struct request *q, struct write *w)
+{
+	w->refusal = arena_strdup(q->a, q->plan.txn.op.message);
+	plan_clear(&q->plan);
+	plan_rehearse(&q->plan);
+	write_enter(w, WRITE_LOOKING);
+	request_txn(q, write_looked);
 }
 
 static void write_txn_done(struct request *q)
 {
 	struct write *w = q->state;
-	bool has_written = q->txn.op.result == STORAGE_OK ? q->txn.succeeded : !storage_result_is_certain(q->txn.op.result);
+	bool has_written =
+		q->plan.txn.op.result == STORAGE_OK ? q->plan.txn.succeeded : !storage_result_is_certain(q->plan.txn.op.result);
 
 	if (!has_written) {
 		write_forget_user(q, w);
 	}
-	if (q->txn.op.result == STORAGE_LEASE_GONE && ++w->attempts < WRITE_ATTEMPTS_MAX) {
-		storage_op_clear(&q->txn.op);
+	if (q->plan.txn.op.result == STORAGE_LEASE_GONE && ++w->attempts < WRITE_ATTEMPTS_MAX) {
+		plan_clear(&q->plan);
 		leases_forget(q->server->leases, q->lease.id);
+		write_enter(w, WRITE_PREPARING);
 		request_wait_lease(q, q->server->leases, write_with_lease);
 		return;
 	}
 	if (write_shed(q, w)) {
 		return;
 	}
-	if (q->txn.op.result != STORAGE_OK) {
-		write_fail(q, q->txn.op.result, q->txn.op.message, !q->is_dry_run);
+	if (q->plan.txn.op.result == STORAGE_NO_SPACE) {
+		write_look(q, w);
 		return;
 	}
-	if (!q->txn.succeeded) {
+	if (q->plan.txn.op.result != STORAGE_OK) {
+		write_fail(q, q->plan.txn.op.result, q->plan.txn.op.message, !q->is_dry_run);
+		return;
+	}
+	if (!q->plan.txn.succeeded) {
 		write_again(q, w);
 		return;
 	}
@@ -453,110 +400,26 @@ static void write_txn_done(struct request *q)
 		write_finish(q, w);
 		return;
 	}
-	q->writing->revision = w->revision = q->txn.op.revision;
-	if (w->decision == DECIDE_PUT && w->object) {
-		w->object->mod_revision = w->revision;
-	}
-	write_finish(q, w);
-}
-
-/* ---- what is kept while etcd is asked ---- */
-
-static struct storage_compare *pack_compares(struct arena *a, const struct storage_compare *compares, size_t n)
-{
-	struct storage_compare *copies = arena_array(a, struct storage_compare, n);
-
-	for (size_t i = 0; i < n; i++) {
-		copies[i] = compares[i];
-		copies[i].key = arena_dup(a, compares[i].key);
-		copies[i].range_end = arena_dup(a, compares[i].range_end);
-		copies[i].value = arena_dup(a, compares[i].value);
-	}
-	return copies;
-}
-
-/* The object's value stays where it is. */
-static void pack_steps(struct arena *a, struct storage_step *steps, size_t n, struct str stored)
-{
-	for (size_t i = 0; i < n; i++) {
-		steps[i].key = arena_dup(a, steps[i].key);
-		steps[i].range_end = arena_dup(a, steps[i].range_end);
-		steps[i].value = steps[i].value.p == stored.p ? stored : arena_dup(a, steps[i].value);
-	}
-}
-
-static void pack_txn(struct storage_txn *t, const struct write *w, struct arena *a)
-{
-	struct storage_step *success = arena_array(a, struct storage_step, t->n_success);
-
-	memcpy(success, t->success, t->n_success * sizeof(*success));
-	pack_steps(a, success, t->n_success, w->stored);
-	pack_steps(a, t->failure, t->n_failure, w->stored);
-	t->compares = pack_compares(a, t->compares, t->n_compares);
-	t->success = success;
-}
-
-static struct object *pack_present(const struct object *o, struct arena *a)
-{
-	struct object *rest = o ? arena_new(a, struct object) : NULL;
-
-	if (rest) {
-		rest->kind = o->kind;
-		rest->mod_revision = o->mod_revision;
-		rest->meta.uid = arena_dup(a, o->meta.uid);
-	}
-	return rest;
-}
-
-/* A tree takes thirty times the room of its text, and etcd may take long. Trees are made again where they are needed: of what was stored, if the
- * client wants it in a form that is not at hand; of the body, if the race is lost. */
-static void write_pack(struct request *q, struct write *w)
-{
-	struct write_memory *m = q->writing;
-	struct arena *a = &m->arenas[WRITE_PACKED];
-	bool may_answer = w->decision == DECIDE_PUT || !q->route.kind->delete_answers_object;
-
-	if (write_memory_used(m) <= KEPT_MAX || !may_answer || w->extend || q->route.kind->expires || q->is_dry_run) {
-		return;
-	}
-	pack_txn(&q->txn, w, a);
-	history_pack(&w->history, a);
-	write_keep_warnings(q, w->n_warnings, a);
-	w->present = pack_present(w->present, a);
-	w->has_beyond = w->object && w->object->beyond;
-	w->object = NULL;
-	w->is_packed = w->is_forgotten = true;
-	arena_done(&m->arenas[WRITE_PARSED]);
-	arena_done(&m->arenas[WRITE_PRESENT]);
-	arena_done(&m->arenas[WRITE_DECISION]);
-	questions_forget_webhooks(&q->questions);
-	q->a = a;
-	status_init(&q->st, a);
-}
-
-/* What it holds while it waits. More than all requests together may hold: nothing has been written yet. */
-static int write_weigh(struct request *q, size_t sent)
-{
-	const struct write_memory *m = q->writing;
-
-	return request_charge(q, http_arena(q->x)->used + write_memory_used(m) + m->stored.cap + sent);
+	write_took_effect(q, w, q->plan.txn.op.revision);
 }
 
 static void write_send(struct request *q, struct write *w, int64_t lease)
 {
-	write_build_txn(q, w, lease);
+	write_plan(q, w, lease);
 	write_note_user(q, w);
+	w->has_beyond = w->object && w->object->beyond;
 	write_pack(q, w);
 	if (write_weigh(q, w->stored.n)) {
 		write_refuse(q);
 		return;
 	}
+	write_enter(w, WRITE_SENT);
 	request_txn(q, write_txn_done);
 }
 
 struct object *write_object(struct request *q, struct write *w)
 {
-	if (w->is_packed && !w->object && w->decision == DECIDE_PUT) {
+	if (w->held == HELD_PACKED && !w->object && w->decision == DECIDE_PUT) {
 		q->a = &q->writing->arenas[WRITE_DECISION];
 		object_decode_stored(&w->object, q->route.kind, w->stored, w->revision, q->a);
 	}
@@ -591,7 +454,7 @@ static int beside_prepare(struct request *q, struct write_beside *b)
 {
 	_cleanup_(buf_done) struct buf out;
 
-	buf_init(&out, STORED_CEILING);
+	buf_init(&out, WRITE_STORED_CEILING);
 	if (agreed_version_take(q, b->object->kind, &b->ticket, write_decide)) {
 		return 1;
 	}
@@ -606,25 +469,26 @@ static int beside_prepare(struct request *q, struct write_beside *b)
 
 /* ---- what is to stay as it is ---- */
 
-/* The cache has taken resourceVersion in. */
+/* The cache's text has the resourceVersion in it, which the stored text has not. */
 static bool is_cached_so(struct request *q, const struct write *w, struct str stored)
 {
 	struct str body = cached_body_of(q->route.kind, stored, w->present->mod_revision, q->a);
 
-	return !w->is_present_respelled && body.n > 0 && str_ends(w->present_text, body);
+	return w->present_is == TEXT_CACHED && body.n > 0 && str_ends(w->present_text, body);
 }
 
 /* Is the object stored in these very words, but perhaps for the version? */
 static bool is_spelled_so(struct request *q, const struct write *w)
 {
-	const struct door *shown = w->is_present_cached ? &q->route.kind->doors[0] : w->present->stored_version;
+	bool is_cached = w->present_is != TEXT_STORED;
+	const struct version *shown = is_cached ? &q->route.kind->versions[0] : w->present->stored_version;
 	struct object present = *w->present;
 	struct buf out;
 
-	buf_init(&out, STORED_CEILING);
-	present.beyond = w->is_present_cached ? NULL : present.beyond;
+	buf_init(&out, WRITE_STORED_CEILING);
+	present.beyond = is_cached ? NULL : present.beyond;
 	bool is_same = object_encode_stored(&out, &present, shown) &&
-		(w->is_present_cached ? is_cached_so(q, w, buf_str(&out)) : str_eq(buf_str(&out), w->present_text));
+		(is_cached ? is_cached_so(q, w, buf_str(&out)) : str_eq(buf_str(&out), w->present_text));
 	buf_done(&out);
 	return is_same;
 }
@@ -642,11 +506,11 @@ enum decision write_keep(struct request *q, struct write *w)
 static void write_carry_out(struct request *q, struct write *w)
 {
 	timing_pass(q, STEP_ADMITTED);
-	history_note(q, w);
-	if (q->is_dry_run && w->history.n_free == 0) {
+	if (q->is_dry_run && !history_is_unique(q, w)) {
 		write_finish(q, w);
 		return;
 	}
+	write_enter(w, WRITE_PREPARING);
 	w->ticket = (struct agreement_ticket){0}; /* a removal stores nothing */
 	w->stored = STR("");
 	if (w->decision == DECIDE_PUT) {
@@ -679,7 +543,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	arena_clear(q->a);
 	status_init(&q->st, q->a);
 	w->object = NULL;
-	w->guards_namespace = false;
+	w->namespace_guard = PLAN_NAMESPACE_ANY;
 	q->n_warnings = w->n_warnings;
 	w->beside = (struct write_beside){0};
 	atomic_fetch_add_explicit(&q->server->n_decisions, 1, memory_order_relaxed);
@@ -700,7 +564,7 @@ static void write_conclude(struct request *q, struct write *w)
 	bool needs_fresh = w->decision == DECIDE_REFUSE || w->decision == DECIDE_KEEP || q->is_dry_run;
 
 	if (needs_fresh && !w->is_fresh) {
-		write_make_sure(q, w);
+		write_confirm(q, w);
 	} else if (w->decision == DECIDE_REFUSE) {
 		write_refuse(q);
 	} else if (w->decision == DECIDE_KEEP) {
@@ -715,6 +579,7 @@ static void write_decide(struct request *q)
 {
 	struct write *w = q->state;
 
+	write_enter(w, WRITE_DECIDING);
 	write_decide_once(q, w);
 	while (questions_is_noted(&q->questions)) {
 		if (write_weigh(q, q->writing->arenas[WRITE_ASKED].used + q->writing->arenas[WRITE_ASKED + 1].used)) {
@@ -723,6 +588,7 @@ static void write_decide(struct request *q)
 		}
 		if (!questions_start(&q->questions)) {
 			write_turn_set_asking(q->server->write_queue, &q->writing->turn, true);
+			write_enter(w, WRITE_ASKING);
 			request_wait_answer(q, write_answered);
 			return;
 		}
@@ -731,12 +597,11 @@ static void write_decide(struct request *q)
 	write_conclude(q, w);
 }
 
-/* The answer is made: what it was made of need not wait until the client has taken it. */
+/* Memory goes when the answer is made, not when the client has taken it. */
 void write_reply(struct request *q, unsigned code, struct write *w)
 {
 	bool is_stored = w->decision == DECIDE_PUT && !q->is_dry_run;
-	bool has_beyond = w->is_packed ? w->has_beyond : w->object->beyond != NULL;
-
+	bool has_beyond = w->held == HELD_PACKED ? w->has_beyond : w->object->beyond != NULL;
 	const struct view *view = q->route.sub ? q->route.sub->view : NULL;
 
 	write_begin_deciding(q);
@@ -752,11 +617,12 @@ void write_reply(struct request *q, unsigned code, struct write *w)
 
 void write_go_on(struct request *q, struct write *w)
 {
-	storage_op_clear(&q->txn.op);
-	write_forget(q, w);
+	plan_clear(&q->plan);
+	write_enter(w, WRITE_REREADING);
+	write_begin_round(q, w);
 	w->is_fresh = true;
 	w->attempts = 0;
-	w->is_present_cached = false;
+	w->present_is = TEXT_STORED;
 	if (write_set_present(q, w, arena_dup(q->a, w->stored), w->revision)) {
 		write_refuse(q);
 	} else {
@@ -776,12 +642,12 @@ static void write_begin(struct request *q)
 {
 	struct write *w = q->state;
 
-	write_forget(q, w);
+	write_begin_round(q, w);
 	if (write_load_cached(q, w)) {
 		write_refuse(q);
 		return;
 	}
-	/* Something that is not in the cache may just not have arrived there yet. */
+	/* The object may exist and not have arrived in the cache yet. */
 	if (!w->present && q->route.action != VERB_CREATE) {
 		write_wait_fresh(q, w);
 	} else {
@@ -794,7 +660,7 @@ static void write_wake(void *ctx)
 	http_wake(ctx);
 }
 
-/* What the writer before has written need not have arrived in the cache: to decide without it would be for nothing. */
+/* The cache may still lack what the writer before has written. A decision without it would lose its race, so it waits. */
 static void write_take_turn(struct request *q)
 {
 	struct write *w = q->state;
@@ -804,9 +670,11 @@ static void write_take_turn(struct request *q)
 	if (is_too_late(q) || http_was_cut(q->x)) {
 		write_too_late(q);
 	} else if (!write_turn_take(q->server->write_queue, turn, w->key, write_wake, q->x, &after)) {
-		write_forget_body(q, w);
+		write_enter(w, WRITE_QUEUED);
+		write_keep_little(q, w);
 		request_wait_turn(q, write_take_turn);
 	} else if (after > cache_revision(q->server->options.cache)) {
+		write_enter(w, WRITE_QUEUED);
 		request_wait_revision(q, after, WAIT_FOR_CACHE_MS, write_begin);
 	} else {
 		write_begin(q);
@@ -817,6 +685,7 @@ void write_run(struct request *q, struct write *w)
 {
 	struct write_memory *m = write_memory(q);
 
+	assert(w->state == WRITE_NEW && w->decide && w->finish);
 	write_end_turn(q); /* of a write before it */
 	q->state = w;
 	w->arena = w->arena ? w->arena : http_arena(q->x);
@@ -828,7 +697,6 @@ void write_run(struct request *q, struct write *w)
 		return;
 	}
 	w->key = write_key(q, request_ns(q), w->name);
-	w->namespace_key = key_object(q->a, q->server->options.prefix, STR(""), STR("namespaces"), STR(""), request_ns(q));
 	/* A rehearsal writes nothing; a snapshot does not know yet what it writes. */
 	if (q->is_dry_run || w->name.n == 0) {
 		write_begin(q);

@@ -2,23 +2,12 @@
  *
  * A verb gives `decide`, a pure step from the present object to what should be, and `finish`, which answers. The engine starts from the
  * cached object. When the guard fails, the transaction's failure branch has brought the present one, and it decides again. A
- * refusal or a no-op decided on a cached object is decided once more on a fresh one before it is believed. */
+ * refusal or a no-op decided on a cached object is decided once more on a fresh one before it counts. */
 #ifndef SERVER_WRITE_WRITE_H
 #define SERVER_WRITE_WRITE_H
 
 #include "server/request/request.h"
-#include "server/write/write_queue.h"
-
-enum { HISTORY_LOOKS_MAX = 2 };
-
-/* What a write changes in the history of a controller (api/model/history.h). */
-struct write_history {
-	bool was_in, is_in; /* a history, before and after */
-	struct history_place before, after;
-	struct str digest;                  /* of the state, which never changes */
-	struct str free[HISTORY_LOOKS_MAX]; /* directories of the index in which nothing may be: a guard, too */
-	size_t n_free;
-};
+#include "server/write/write_memory.h"
 
 enum decision {
 	DECIDE_REFUSE,       /* q->st says why */
@@ -27,8 +16,8 @@ enum decision {
 	DECIDE_REMOVE,       /* remove the key; w->object is what the answer shows (or NULL) */
 };
 
-/* An object of another kind in the same namespace, which is there and is written in the same transaction, as it was seen: what is written beside it says
- * something of it. No rules of updates are asked: whoever writes it knows them. */
+/* A second object, of another kind in the same namespace, that is written in the same transaction. It must still be as it was
+ * seen. It passes no rules of updates: the verb that writes it keeps them. */
 struct write_beside {
 	const struct object *object; /* NULL: there is none. With the mod revision that it is to have still */
 	/* private */
@@ -36,80 +25,120 @@ struct write_beside {
 	struct str stored;
 };
 
-/* Memory of a write, which goes before the request does: while it waits for its turn or for etcd, what is large is let go of. */
-enum write_arena {
-	WRITE_PARSED,   /* what was read of the body */
-	WRITE_PRESENT,  /* the object as it is */
-	WRITE_DECISION, /* what one round of deciding makes */
-	WRITE_PACKED,   /* what is needed until etcd has answered */
-	WRITE_ASKED,    /* what webhooks were asked, and have answered; two, by phase */
-	WRITE_ARENAS = WRITE_ASKED + 2,
+/* Where a write is. write_enter() in write.c is the only function that changes it, and asserts that the picture has the step.
+ *
+ *   write_run()
+ *      |
+ *      v
+ *     NEW --> QUEUED          another writer has the turn, or what it wrote is not in the cache yet
+ *      |        |
+ *      v        v
+ *   .------------------.
+ *   | REREADING        |      waits for a read index; then the object is looked up anew
+ *   |   |              |
+ *   |   v              |
+ *   | DECIDING <-> ASKING     waits for the cluster to answer what decide() asks
+ *   |   ^   '--> CONFIRMING   waits for a read index: a refusal or a no-op holds if the cache has no news
+ *   '---+--------------'
+ *       v         ^
+ *   PREPARING ----+           waits for the version to store, or for a lease
+ *       v         |
+ *      SENT ------'           the transaction is under way. If a guard fails, it is decided again
+ *       v  \
+ *       |   '-> LOOKING       etcd had no room: has it written all the same?
+ *       v          |
+ *      DONE <------'          finish() is called, or an error is the answer
+ *
+ * NEW and QUEUED skip REREADING if the cache has the object, or for a creation. SENT goes to DECIDING if etcd brought all that
+ * is needed, to REREADING otherwise, and to PREPARING for another lease. Any state goes to DONE where time, size or etcd end a
+ * write. write_go_on() leads from DONE to REREADING. */
+enum write_state {
+	WRITE_NEW, /* 0: how verbs make a struct write */
+	WRITE_QUEUED,
+	WRITE_DECIDING,
+	WRITE_ASKING,
+	WRITE_CONFIRMING,
+	WRITE_REREADING,
+	WRITE_PREPARING,
+	WRITE_SENT,
+	WRITE_LOOKING,
+	WRITE_DONE,
 };
 
-struct write_memory {
-	struct arena arenas[WRITE_ARENAS];
-	struct buf stored; /* the value being written */
-	int64_t revision;  /* of what was written in this turn; 0: nothing was */
-	struct write_turn turn;
+/* The text from which `present` was decoded. */
+enum write_text {
+	TEXT_STORED,           /* etcd's */
+	TEXT_CACHED,           /* the cache's, in hub form */
+	TEXT_CACHED_RESPELLED, /* likewise, but etcd has other words for the same (struct cached) */
+};
+
+/* If etcd finds the object too large, it may be written without managedFields, as in kube-apiserver. */
+enum write_shedding {
+	SHED_NOTHING,
+	SHED_IF_TOO_LARGE,
+	SHED_MANAGED_FIELDS, /* it was: the object is decided again without them */
 };
 
 struct write {
+	/* Set by the verb. */
 	struct str name;                       /* of the object: key and look-ups */
+	enum write_shedding shedding;          /* not of an apply */
+	bool has_generated_name;               /* of a creation: webhooks do not know it yet */
+	const struct json *delete_options;     /* of a deletion with a body; for webhooks */
+	struct arena *arena;                   /* of what all attempts share; NULL: the exchange's */
+	enum decision (*decide)(struct request *q, struct write *w);
+	void (*finish)(struct request *q, struct write *w);
+	/* May add guards and steps to the plan. What they rest on was decided on the cache: when a guard fails it is read again. NULL: nothing. */
+	void (*extend)(struct request *q, struct write *w, struct plan *p);
+
+	/* decide() sees `present`, and makes the rest. */
 	struct object *present;                /* NULL: not there */
 	struct object *object;                 /* what decide made */
 	struct write_beside beside;            /* of decide, too */
-	bool is_fresh;                         /* present was read after the request began */
-	bool is_forgotten;                     /* what was read of the body is gone: decide is to read it again */
-	bool is_packed, has_beyond;            /* object is gone, and of present only uid and mod_revision are left */
-	bool guards_namespace;                 /* the namespace must be as admission saw it, in the same transaction */
-	int64_t namespace_revision;            /* mod revision admission saw; 0: not there */
-	bool may_shed, sheds_managed_fields;   /* where the object is too large for etcd with them, as kube does (not for apply) */
-	unsigned attempts;
-	int64_t revision;                      /* of the transaction that succeeded; 0: none was made */
 	enum decision decision;
+	struct str uid; /* of a creation: the same however often it decides */
+
+	/* For finish(). */
+	struct str stored; /* the value being written */
+	int64_t revision;  /* of the transaction that succeeded; 0: none was made */
+
+	/* private: the state */
+	enum write_state state;
+	enum write_held held; /* write_memory.h's */
+	bool is_fresh;        /* present was read after the request began */
+	unsigned attempts;
 	size_t n_warnings;                     /* of the request before decide: kept when it decides again */
-	struct str uid;                        /* of a creation: the same however often it decides */
-	bool has_generated_name;               /* of a creation: webhooks do not know it yet */
-	const struct json *delete_options;     /* of a deletion with a body; for webhooks */
-	enum decision (*decide)(struct request *q, struct write *w);
-	void (*finish)(struct request *q, struct write *w);
-	/* May add guards and steps to the transaction, up to WRITE_OPERATIONS_MAX of each. What they rest on was decided on the cache: when a guard
-	 * fails it is read again. NULL: nothing. */
-	void (*extend)(struct request *q, struct write *w, struct storage_txn *txn);
-	/* private */
-	struct arena *arena;                   /* of what all attempts share */
 	int64_t seen;                          /* the cache's revision before present was looked up in it */
-	bool is_kept;                          /* what was decided is kept while the cache is made sure of */
-	struct status kept_status;             /* with it */
-	struct str key, namespace_key, stored; /* stored: the value being written */
-	struct str present_text; /* what present was decoded from: what etcd has, or the cache's text in hub form */
-	bool is_present_cached, is_present_respelled; /* struct cached's */
-	bool loses_protection; /* write_references.h's: nothing may refer to the object, which is a guard, too */
-	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
-	struct write_history history; /* write_history.h's */
-	char noted[DIGEST_SIZE]; /* write_user.h's: what the user's name was noted for; empty: nothing */
-	struct agreement_ticket ticket; /* the version it is stored in, and that we may do so: a guard, too */
-	size_t ticket_look;             /* of failure: whether that was what failed */
-	struct storage_step failure[1 + HISTORY_LOOKS_MAX + 1];
+	struct status kept_status;             /* of the decision that is being confirmed */
+	const char *refusal;                   /* the storage's words, where it had no room */
+	/* private: what the transaction is made of */
+	struct str key;
+	struct str present_text;
+	enum write_text present_is;
+	bool has_beyond;                     /* the object has fields that its version cannot show */
+	enum plan_namespace namespace_guard; /* the namespace must be as admission saw it, in the same transaction */
+	int64_t namespace_revision;          /* mod revision admission saw; 0: not there */
+	bool loses_protection;               /* write_references.h's: nothing may refer to the object, which is a guard, too */
+	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
+	struct agreement_ticket ticket;      /* the version it is stored in, and that we may do so: a guard, too */
+	char noted[DIGEST_SIZE];             /* write_user.h's: what the user's name was noted for; empty: nothing */
 };
 
 #define WRITE_ATTEMPTS_MAX 64 /* where other objects are guarded, too; others go on for as long as the request may take */
-#define WRITE_OPERATIONS_MAX 128 /* etcd's --max-txn-ops */
 
-/* Of a write: its turn and its memory. After this q->a may be gone. */
+/* Ends the turn of a write (q->writing) and drops its memory. After this q->a may be gone. */
 void request_end_write(struct request *q);
-/* Before a body is read that may be read again: from now on what is made goes when the body is forgotten. */
-void write_begin_reading(struct request *q);
-void write_begin_deciding(struct request *q); /* within decide, when it has been read again */
+/* For decide: reads the body again by `read`, if its tree was dropped while the write waited. 0, or what read() returns. */
+int write_read_again(struct request *q, struct write *w, int (*read)(struct request *q, struct write *w));
 /* Runs until finish() or an error answer. w lives in the request's arena; q->state points to it. */
 void write_run(struct request *q, struct write *w);
-/* For finish where nothing is answered: others may write what was written. */
+/* For finish() if it does not answer yet: other writers of the object may go on. */
 void write_end_turn(struct request *q);
 /* For finish: what was written or removed, which may have to be read again. */
 struct object *write_object(struct request *q, struct write *w);
 /* For finish: answers w->object. */
 void write_reply(struct request *q, unsigned code, struct write *w);
-/* For finish, when a version has been stored: that is what is there now, and decide says what comes of it. */
+/* For finish(), when a version has been stored: starts another round, in which decide() sees that version as the present one. */
 void write_go_on(struct request *q, struct write *w);
 /* For decide: the object shall be this one, as it was seen; o NULL: nothing is there. 0, or 1 with q->st. */
 int write_aim(struct request *q, struct write *w, struct str name, const struct cached *o);

@@ -1,4 +1,4 @@
-/* What a client sent is decoded in upstream's order, which decides what it is told first: media
+/* Bodies are decoded in upstream's order, which decides the error that a client gets first: media
  * type, syntax, kind, types, then fields, then the names in the path. Strict decoding gathers
  * everything odd; only fieldValidation says whether that is an error, warnings, or nothing. */
 #include "server/write/write_body.h"
@@ -13,10 +13,10 @@ static int read_protobuf(struct request *q, struct json **ret)
 	struct json *json = NULL;
 	struct str reason;
 	int error = protobuf_decode(
-		&json, r->body_kind->kind, door_type(r->body_kind, r->body_door), http_body(q->x), q->a, &reason);
+		&json, r->body_kind->kind, version_type(r->body_kind, r->body_version), http_body(q->x), q->a, &reason);
 
 	if (error) {
-		object_refuse(&q->st, r->body_kind, r->body_door, http_body(q->x), json, error, reason);
+		object_refuse(&q->st, r->body_kind, r->body_version, http_body(q->x), json, error, reason);
 		return 1;
 	}
 	*ret = json;
@@ -28,8 +28,8 @@ int write_read_body(struct request *q, struct body *ret)
 	struct str text = http_body(q->x);
 	enum media_format format;
 
-	if (media_of_body(&format, http_header(q->x, "Content-Type"), door_type(q->route.body_kind, q->route.body_door), q->a,
-		    &q->st)) {
+	if (media_of_body(&format, http_header(q->x, "Content-Type"), version_type(q->route.body_kind, q->route.body_version),
+		    q->a, &q->st)) {
 		return 1;
 	}
 	if (format == MEDIA_PROTOBUF) {
@@ -78,10 +78,10 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 	const struct route *r = &q->route;
 	struct decode_report report = {0};
 	struct str reason;
-	int error = object_decode(ret, r->body_kind, r->body_door, body->json, stored, q->a, &report, &reason);
+	int error = object_decode(ret, r->body_kind, r->body_version, body->json, stored, q->a, &report, &reason);
 
 	if (error) {
-		object_refuse(&q->st, r->body_kind, r->body_door, http_body(q->x), body->json, error, reason);
+		object_refuse(&q->st, r->body_kind, r->body_version, http_body(q->x), body->json, error, reason);
 		return 1;
 	}
 	if (validation == VALIDATE_WARN) {
@@ -92,7 +92,7 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 	}
 	report_repeated(&report, body, q->a);
 	if (validation == VALIDATE_STRICT && report.n_strict > 0) {
-		object_refuse_strict(&q->st, r->body_kind, r->body_door, body->json, &report);
+		object_refuse_strict(&q->st, r->body_kind, r->body_version, body->json, &report);
 		return 1;
 	}
 	timing_pass(q, STEP_DECODED);

@@ -1,4 +1,4 @@
-/* What a client sends to be written: read, decoded, and held against the names in the path. */
+/* Bodies of writes: read, decoded, and compared with the names in the path. */
 #ifndef SERVER_WRITE_WRITE_BODY_H
 #define SERVER_WRITE_WRITE_BODY_H
 
@@ -18,7 +18,7 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 	struct object **ret);
 /* The namespace of a body must be empty or that of the path; it is the path's afterwards. 0, or 1 with q->st. */
 int write_match_namespace(struct request *q, struct object *o);
-/* Likewise the name, which must be there. */
+/* The body must have the name of the path. 0, or 1 with q->st. */
 int write_match_name(struct request *q, const struct object *o);
 /* The store's 409 for an object of another uid or version than was meant (what: "UID", "ResourceVersion"). resource: as the error calls it. 1. */
 int write_refuse_precondition(struct request *q, struct str resource, struct str name, const char *what, struct str wanted, struct str present);

@@ -1,7 +1,7 @@
-/* One list for each hash of a key holds all its writers in the order they came: the first that was
- * not passed by has the turn. There is one lock, and none of it is held when somebody is woken,
- * because a wake may run anything. The thread only looks after those who sleep; without sleepers it
- * sleeps, too. */
+/* The queue of writers. A list for each hash of a key holds its writers in order of arrival: the
+ * first that was not passed by has the turn. There is one lock, which is released before any
+ * wake, because a wake may run any code. The thread only checks waiting writers; when there are
+ * none, it sleeps, too. */
 #include "server/write/write_queue.h"
 
 #include "base/clock.h"
@@ -33,7 +33,7 @@ static struct list *bucket_of(struct write_queue *s, struct str key)
 	return &s->buckets[hash % BUCKETS];
 }
 
-/* Lock held. Whose turn it is. */
+/* Lock held. The turn that may go on; NULL: none. */
 static struct write_turn *first_of(struct list *bucket, struct str key)
 {
 	list_for_each(it, bucket) {
@@ -45,7 +45,7 @@ static struct write_turn *first_of(struct list *bucket, struct str key)
 	return NULL;
 }
 
-/* Lock held. To be woken when the lock is let go of. */
+/* Lock held. Adds the turn to those that wake_all() wakes once the lock is released. */
 static void rouse(struct write_queue *s, struct write_turn *turn, struct write_turn **woken)
 {
 	if (turn && turn->is_asleep) {

@@ -15,7 +15,7 @@
 
 struct write_queue;
 
-/* Of one writer, in its memory; zeroed before the first use. Private. */
+/* A writer's place, in the writer's memory; zeroed before the first use. Private. */
 struct write_turn {
 	struct list node; /* of a bucket */
 	struct str key;
@@ -37,7 +37,7 @@ bool write_turn_take(struct write_queue *s, struct write_turn *turn, struct str 
 	int64_t *ret_after);
 /* From its turn, or from the queue (when awake). Harmless where it has neither. revision: of what it has written, or 0. */
 void write_turn_leave(struct write_queue *s, struct write_turn *turn, int64_t revision);
-/* It begins or ceases to wait for an answer of the cluster. */
+/* The writer begins or ceases to wait for an answer of the cluster. */
 void write_turn_set_asking(struct write_queue *s, struct write_turn *turn, bool is_asking);
 
 #endif

@@ -1,16 +1,16 @@
-/* Three things may happen to references, and each has its own proof. Who refers appears: it writes
- * a key below each that it refers to. Who is referred to goes: no key may be below it. Who needs
- * others appears: their versions are guards. Nothing is asked of etcd beforehand. */
+/* Three things may happen to references, and each has its own proof in the plan (storage/engine/plan.h). An object that refers to others appears: it
+ * writes a key below each of them. An object that is referred to goes: no key may be below it. An object that needs others appears: their
+ * revisions are guards. etcd is not asked beforehand. */
 #include "server/write/write_references.h"
 
 #include "server/request/agreed_version.h"
-#include "storage/keys.h"
 
 /* In a message for people; more are "and others". */
 enum { BLOCKERS_NAMED_MAX = 20 };
 
 #define REASON_IN_USE "InUse"
 #define REASON_MISSING "ReferenceMissing"
+#define REASON_DUPLICATE "FieldValueDuplicate"
 
 /* ---- what happens ---- */
 
@@ -38,34 +38,9 @@ static const struct object *born(const struct write *w)
 	return !w->present && w->decision == DECIDE_PUT ? w->object : NULL;
 }
 
-static const struct object *gone(const struct write *w)
-{
-	return w->decision == DECIDE_REMOVE ? w->present : NULL;
-}
-
 static size_t references_of(const struct object *o, struct reference ret[REFERENCES_MAX])
 {
 	return o && o->kind->references ? o->kind->references(o, ret) : 0;
-}
-
-static struct str references_to(struct request *q, const struct reference *r)
-{
-	const struct reference_field *f = r->field;
-
-	return key_references(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource), request_ns(q), r->name);
-}
-
-static struct str referenced(struct request *q, const char *group, const char *resource, struct str name)
-{
-	return key_referenced(q->a, q->server->options.prefix, str_of(group), str_of(resource), request_ns(q), name);
-}
-
-/* That of the object which is written. */
-static struct str referenced_self(struct request *q, const struct write *w)
-{
-	const struct kind *k = q->route.kind;
-
-	return referenced(q, k->doors[0].group, k->resource, w->name);
 }
 
 /* ---- who refers to it ---- */
@@ -87,7 +62,7 @@ static void add_blocker(struct blockers *b, const struct cached *o)
 		buf_printf(&b->names, "%s" STR_FMT, b->n > 1 ? ", " : "", STR_ARG(o->name));
 		status_add_cause(&b->q->st, REASON_IN_USE, STR("metadata.finalizers"),
 			arena_printf(
-				a, "%s.%s \"" STR_FMT "\" refers to it", k->resource, k->doors[0].group, STR_ARG(o->name)));
+				a, "%s.%s \"" STR_FMT "\" refers to it", k->resource, k->versions[0].group, STR_ARG(o->name)));
 	}
 }
 
@@ -219,70 +194,30 @@ int references_check(struct request *q, struct write *w)
 	return o && o->kind->needs_references && o->kind->needs_references(o) ? check_all_needed(q, w, o) : 0;
 }
 
-/* ---- the transaction ---- */
+/* ---- other revisions of its history ---- */
 
-struct storage_compare references_none(struct request *q, const struct kind *target, struct str name)
+/* Controllers of upstream number and name their revisions themselves, and find their way out of collisions: their version stays as it is. */
+bool history_is_unique(const struct request *q, const struct write *w)
 {
-	struct str directory = key_references(q->a, q->server->options.prefix, str_of(target->doors[0].group),
-		str_of(target->resource), request_ns(q), name);
+	const struct object *o = w->decision == DECIDE_PUT ? w->object : NULL;
 
-	return (struct storage_compare){.target = COMPARE_CREATE,
-		.result = COMPARE_EQUAL,
-		.key = directory,
-		.range_end = storage_prefix_end(q->a, directory)};
+	return index_takes_place(w->present, o) && version_is_own(q->route.version, o->kind) && !history_allows_duplicates(o);
 }
 
-static struct storage_compare as_it_was(struct request *q, const struct reference *r, int64_t revision)
+int history_refuse(struct request *q, const struct write *w)
 {
-	const struct reference_field *f = r->field;
-	struct str key =
-		key_object(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource), request_ns(q), r->name);
+	struct plan_clash clash;
 
-	return storage_compare_mod(key, revision);
-}
-
-size_t references_guards(struct request *q, struct write *w, struct storage_compare *out)
-{
-	struct reference references[REFERENCES_MAX];
-	size_t n = w->needed ? references_of(born(w), references) : 0;
-
-	if (w->loses_protection) {
-		out[0] = references_none(q, q->route.kind, w->name);
-		return 1;
+	if (!plan_clashes(&q->plan, &clash)) {
+		return 0;
 	}
-	for (size_t i = 0; i < n; i++) {
-		out[i] = as_it_was(q, &references[i], w->needed[i]);
-	}
-	return n;
-}
-
-static struct storage_step put(struct str key, struct str value)
-{
-	return (struct storage_step){.kind = STEP_PUT, .key = key, .value = value};
-}
-
-static struct storage_step drop(struct str key)
-{
-	return (struct storage_step){.kind = STEP_DELETE, .key = key};
-}
-
-size_t references_steps(struct request *q, struct write *w, struct storage_step *out)
-{
-	struct reference references[REFERENCES_MAX];
-	const struct object *appears = born(w), *o = appears ? appears : gone(w);
-	size_t n = references_of(o, references), n_out = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct reference *r = &references[i];
-		struct str key = key_reference(
-			q->a, references_to(q, r), str_of(o->kind->doors[0].group), str_of(o->kind->resource), w->name);
-		out[n_out++] = appears ? put(key, o->meta.uid) : drop(key);
-		if (appears) {
-			out[n_out++] = put(referenced(q, r->field->group, r->field->resource, r->name), o->meta.uid);
-		}
-	}
-	if (gone(w) && w->loses_protection) {
-		out[n_out++] = drop(referenced_self(q, w));
-	}
-	return n_out;
+	struct str name = arena_dup(q->a, clash.name);
+	struct str what = clash.is_number ? arena_printf(q->a, "revision %lld", (long long)clash.number) : STR("the same data");
+	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
+		"controllerrevisions \"" STR_FMT "\" of the same controller has " STR_FMT
+		"; where both are wanted, the annotation annals.dev/allow-duplicates: \"true\" says so",
+		STR_ARG(name), STR_ARG(what));
+	status_add_cause(&q->st, REASON_DUPLICATE, clash.is_number ? STR("revision") : STR("data"),
+		arena_printf(q->a, "controllerrevisions \"" STR_FMT "\" has " STR_FMT, STR_ARG(name), STR_ARG(what)));
+	return 1;
 }

@@ -1,4 +1,4 @@
-/* The same digest as the webhook's: of the state as the recorder will see it, through the door at
+/* The same digest as the webhook's: of the state as the recorder will see it, through the version at
  * which it watches. Whoever only sets a deletionTimestamp has deleted the object; whoever takes the
  * last finalizer off has not. */
 #include "server/write/write_user.h"
@@ -9,14 +9,15 @@
 
 enum { RECORDERS_MAX = 16 }; /* that are looked at; where there are more, each is taken to name the kind */
 
-/* Where a Recorder may name the kind; NULL: nowhere. Leases are written every few seconds, and no Recorder may name them. */
-static const struct door *recorded_door(const struct kind *k)
+/* Returns the version at which a Recorder may name the kind; NULL: none. Leases are written every
+ * few seconds, and no Recorder may name them. */
+static const struct version *recorded_version(const struct kind *k)
 {
 	bool is_never = k->expires || strcmp(k->kind, "Lease") == 0;
 
-	for (size_t i = 0; i < k->n_doors && !is_never; i++) {
-		if (strcmp(k->doors[i].group, "annals.dev") != 0) {
-			return &k->doors[i];
+	for (size_t i = 0; i < k->n_versions && !is_never; i++) {
+		if (strcmp(k->versions[i].group, "annals.dev") != 0) {
+			return &k->versions[i];
 		}
 	}
 	return NULL;
@@ -34,7 +35,7 @@ static bool names(const struct json *list, struct str name)
 	return false;
 }
 
-static bool recorder_names(const struct cached *recorder, const struct door *d, struct str resource, struct arena *a)
+static bool recorder_names(const struct cached *recorder, const struct version *v, struct str resource, struct arena *a)
 {
 	const struct json *rule, *rules;
 	struct object *o;
@@ -44,14 +45,14 @@ static bool recorder_names(const struct cached *recorder, const struct door *d, 
 	}
 	rules = json_gets(json_gets(o->fields, "spec"), "resources");
 	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
-		if (names(json_gets(rule, "groups"), str_of(d->group)) && names(json_gets(rule, "resources"), resource)) {
+		if (names(json_gets(rule, "groups"), str_of(v->group)) && names(json_gets(rule, "resources"), resource)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool is_recorded(struct request *q, const struct door *d)
+static bool is_recorded(struct request *q, const struct version *v)
 {
 	const struct kind *recorders = q->server->recorders;
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s =
@@ -66,19 +67,19 @@ static bool is_recorded(struct request *q, const struct door *d)
 	}
 	cache_iter_init(&it, s, &all, STR(""));
 	while ((recorder = cache_iter_next(&it))) {
-		if (++n > RECORDERS_MAX || recorder_names(recorder, d, str_of(q->route.kind->resource), q->a)) {
+		if (++n > RECORDERS_MAX || recorder_names(recorder, v, str_of(q->route.kind->resource), q->a)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static void digest_state(char out[DIGEST_SIZE], const struct object *o, const struct door *d, struct arena *a)
+static void digest_state(char out[DIGEST_SIZE], const struct object *o, const struct version *v, struct arena *a)
 {
-	digest_of(out, state_of(object_to_json(o, d, a), NULL, a), a);
+	digest_of(out, state_of(object_to_json(o, v, a), NULL, a), a);
 }
 
-static void take_digest(struct request *q, struct write *w, const struct door *d)
+static void take_digest(struct request *q, struct write *w, const struct version *v)
 {
 	const struct object *before = w->present, *after = w->decision == DECIDE_PUT ? w->object : NULL;
 	bool was_deleting = before && meta_is_deleting(&before->meta);
@@ -91,9 +92,9 @@ static void take_digest(struct request *q, struct write *w, const struct door *d
 	if (!after) {
 		return;
 	}
-	digest_state(w->noted, after, d, q->a);
+	digest_state(w->noted, after, v, q->a);
 	if (before) {
-		digest_state(old, before, d, q->a);
+		digest_state(old, before, v, q->a);
 	}
 	if (strcmp(old, w->noted) == 0) {
 		w->noted[0] = '\0';
@@ -102,13 +103,13 @@ static void take_digest(struct request *q, struct write *w, const struct door *d
 
 void write_note_user(struct request *q, struct write *w)
 {
-	const struct door *d = recorded_door(q->route.kind);
+	const struct version *v = recorded_version(q->route.kind);
 
 	w->noted[0] = '\0';
-	if (!q->server->options.is_standalone || q->is_dry_run || !d || w->extend || !is_recorded(q, d)) {
+	if (!q->server->options.is_standalone || q->is_dry_run || !v || w->extend || !is_recorded(q, v)) {
 		return;
 	}
-	take_digest(q, w, d);
+	take_digest(q, w, v);
 	if (w->noted[0] != '\0' && !arena_is_full(q->a)) {
 		user_notes_add(q->server->user_notes, str_of(w->noted), q->user->name, clock_mono_ms());
 	}

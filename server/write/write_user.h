@@ -1,5 +1,5 @@
 /* Standalone: notes who writes objects that some Recorder names (server/notes/user_notes.h). Behind a kube-apiserver its webhook does
- * (server/verbs/hook.h). */
+ * (server/revisions/revisions.h). */
 #ifndef SERVER_WRITE_WRITE_USER_H
 #define SERVER_WRITE_WRITE_USER_H
 
@@ -7,7 +7,7 @@
 
 /* Before the transaction: the recorder may see what it writes before we do. */
 void write_note_user(struct request *q, struct write *w);
-/* It has certainly not written. */
+/* After a transaction that has certainly not written: takes the note back. */
 void write_forget_user(struct request *q, struct write *w);
 
 #endif

@@ -1,22 +1,28 @@
-/* What replicas of this server agree on: the version in which each kind is stored. Seed 003 leaves the risk open that servers which differ write
- * different versions; this closes it.
+/* The agreement of replicas on the version in which each kind is stored. Without it, servers that
+ * differ could write different versions.
  *
- * Each replica keeps a registration, PREFIX/replicas/ID, under a lease of etcd: what it encodes and can decode, by kind. It is made and changed only
- * in a transaction that no other registration has changed since it was decided: so every registration knows all that were there before. A replica says
- * up to which revision it has seen registrations in PREFIX/replicas-seen/ID. Then:
+ * Each replica keeps a registration, PREFIX/replicas/ID, under a lease of etcd. It says by kind
+ * what the replica encodes and can decode. A replica makes and changes it only in a transaction
+ * that requires that no other registration has changed since. So every registration knows all
+ * earlier ones. In PREFIX/replicas-seen/ID, a replica says up to which revision it has seen
+ * registrations. Then:
  *
- *   - Every write is guarded by the mod revision of the writer's own registration: what a replica writes after its lease has ended, or in the version it
- *     had before, etcd refuses.
- *   - A replica writes version V of a kind once all live ones write V as well, or all have seen that it will.
- *   - A version is common, and its hash is shown in discovery, when all live replicas write it, and ours is still certainly alive (by the clock: a lease
- *     that could not be renewed in time is taken for lost before etcd does so). So as long as anybody shows a hash, nobody writes any other version.
- *   - A replica does not write what a live one cannot decode. It goes on in a version that all can, and changes over when they are gone. Who comes
- *     when others write what it cannot decode takes no part in that kind, neither reads nor writes it, and does not hold the others back.
- *   - A registration that cannot be understood might say anything: while it lives nothing is common, and nobody starts to write another version.
+ *   - Every write is guarded by the mod revision of the writer's own registration. So etcd refuses
+ *     writes after the lease has ended, and writes in the version that it had before.
+ *   - A replica writes version V of a kind once all live ones write V as well, or all have seen that
+ *     it will.
+ *   - A version is common, and its hash is shown in discovery, when all live replicas write it, and
+ *     this one is certainly alive. A lease that could not be renewed in time counts as lost before
+ *     etcd ends it. So while anybody shows a hash, nobody writes any other version.
+ *   - A replica does not write what a live one cannot decode. It goes on in a version that all can
+ *     decode, and changes over when those are gone. A replica that comes when others write what it
+ *     cannot decode neither reads nor writes that kind, and does not hold the others back.
+ *   - A registration that cannot be understood might say anything. While it lives nothing is common,
+ *     and nobody starts to write another version.
  *
  * docs/explanation/storage-versions.md has the proof.
  *
- * Any thread may ask. Nothing blocks but agreement_new() and agreement_free(). */
+ * Any thread may call all functions. Only agreement_new() and agreement_free() block. */
 #ifndef STORAGE_AGREEMENT_AGREEMENT_H
 #define STORAGE_AGREEMENT_AGREEMENT_H
 
@@ -32,12 +38,14 @@ struct agreement_options {
 	struct storage *storage;          /* outlives the agreement */
 	struct str prefix;                /* "/annals" */
 	struct storage_versions versions; /* wanted */
-	bool is_standalone;               /* which kinds and doors there are */
+	bool is_standalone;               /* which kinds and versions there are */
 	struct str address;               /* for people: host, port */
 	int64_t lease_s;                  /* 0: 10 */
-	/* What any question below answers may have changed. Completion thread or a timer's, never two at a time, perhaps before agreement_new() has
-	 * returned; must not block; may ask. Others are told that we know (and may then write another version), and we change what we write, only after it
-	 * has returned: so it must have taken back hashes that are not common any more. NULL: nothing. */
+	/* Called when answers to the questions below may have changed, on the completion thread
+	 * or a timer's. It is never called twice at a time, perhaps before agreement_new() has
+	 * returned. It must not block, and may ask. Other replicas learn nothing, and this one
+	 * writes no other version, before it returns. So it must take back hashes that are no
+	 * longer common. NULL: nothing is called. */
 	void (*on_change)(void *ctx, struct agreement *a);
 	/* For logs: one sentence. */
 	void (*on_notice)(void *ctx, bool is_trouble, struct str text);
@@ -45,14 +53,15 @@ struct agreement_options {
 };
 
 struct agreement *agreement_new(const struct agreement_options *options); /* starts joining */
-/* Nothing is called back any more, and the registration is taken back; who still asks is told what was known last. */
+/* Stops all callbacks and takes the registration back. Later questions get the last answers. */
 void agreement_leave(struct agreement *a);
-/* Takes the registration back: the others need not wait for its lease to end. Nobody waits or asks any more. */
+/* Takes the registration back, so that the others need not wait for its lease to end. No thread
+ * may wait or ask any more. */
 struct agreement *agreement_free(struct agreement *a);
 
 /* How objects of a kind are written now, and what guards every transaction that does so. */
 struct agreement_ticket {
-	const struct door *version;
+	const struct version *version;
 	struct str key; /* lives as long as the agreement */
 	int64_t revision;
 };
@@ -63,18 +72,20 @@ static inline struct storage_compare agreement_guard(const struct agreement_tick
 
 enum agreement_writing {
 	AGREEMENT_MAY_WRITE,
-	AGREEMENT_NOT_YET, /* not registered (again) yet, or others have yet to see it: wait */
-	AGREEMENT_NEVER,   /* as long as those live who do: no version is known to all */
+	AGREEMENT_NOT_YET, /* not registered yet, or others have yet to see it: wait */
+	AGREEMENT_NEVER,   /* no version is known to all replicas that live now */
 };
-/* *ret is set when it may. why (may be NULL) gets a sentence when it may not. */
+/* Sets *ret when the kind may be written. Otherwise why, which may be NULL, gets a sentence. */
 enum agreement_writing agreement_write(
 	struct agreement *a, const struct kind *k, struct agreement_ticket *ret, struct buf *why);
-/* Whether objects of the kind can all be understood; else why gets a sentence. */
+/* Can this replica read all objects of the kind? If not, why gets a sentence. */
 bool agreement_can_read(struct agreement *a, const struct kind *k, struct buf *why);
-/* A transaction's guard did not hold although the object was as expected: is the registration still there? Asks etcd, and joins again if not. */
+/* Call it after a transaction was refused, perhaps because the registration is lost. It asks
+ * etcd, and joins again if it is. plan_judge() calls this. */
 void agreement_doubt(struct agreement *a, const struct agreement_ticket *ticket);
 
-/* Until AGREEMENT_NOT_YET is over. The struct is the caller's until done ran, exactly once, perhaps before agreement_wait() returns. */
+/* Waits until AGREEMENT_NOT_YET is over. The struct must stay until done has run: exactly once,
+ * perhaps before agreement_wait() returns. */
 struct agreement_wait {
 	void (*done)(struct agreement_wait *w);
 	const struct kind *kind;
@@ -86,12 +97,15 @@ struct agreement_wait {
 };
 void agreement_wait(struct agreement *a, struct agreement_wait *w);
 
-/* What all live replicas write; NULL: they do not agree, or this one cannot know. */
-const struct door *agreement_common(struct agreement *a, const struct kind *k);
-/* Is the own lease still certainly alive, by the clock? agreement_common() asks it, too. What was made of its answers earlier (a discovery document with
- * hashes) is to be shown only while this holds, asked then: on_change for the end of that time may come late, to a process that was stopped. Cheap. */
+/* Returns the version that all live replicas write. NULL: they do not agree, or this one cannot
+ * know. */
+const struct version *agreement_common(struct agreement *a, const struct kind *k);
+/* Returns true while the own lease is certainly alive, by the clock; agreement_common() checks
+ * this, too. A document made from earlier answers (discovery with hashes) may be shown only
+ * while this is true. A process that was stopped may get on_change too late. Cheap. */
 bool agreement_is_certain(const struct agreement *a);
-/* Is this replica registered, may it write every kind there is, and can it read them? else why gets the first sentence about what is missing. For /readyz. */
+/* Returns true when this replica is registered, and may write and read every kind. Otherwise why
+ * gets the first sentence about what is missing. For /readyz. */
 bool agreement_is_settled(struct agreement *a, struct buf *why);
 int64_t agreement_lease(struct agreement *a);       /* the lease of the registration; 0: none now */
 struct str agreement_id(const struct agreement *a); /* ID: lives as long as the agreement */

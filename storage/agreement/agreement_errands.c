@@ -1,13 +1,16 @@
-/* What an agreement asks of etcd: one row for each errand, when it is due, what is sent, what an answer means. */
+/* The requests that an agreement sends to etcd. A table has a row for each errand: when it is
+ * due, what is sent, what an answer means. */
 #include "base/clock.h"
 #include "storage/agreement/agreement_private.h"
 
+#include <assert.h>
+
 enum {
 	TIMEOUT_MS = 3000,
-	BACKOFF_FIRST_MS = 20, /* etcd is often started together with us */
+	BACKOFF_FIRST_MS = 20, /* etcd is often started together with annals */
 	BACKOFF_MAX_MS = 1000,
 	KEEP_ALIVES = 3,  /* in the time of a lease */
-	MARGIN_PARTS = 5, /* of that time: by how much we believe in it less long than etcd does */
+	MARGIN_PARTS = 5, /* of that time: the lease counts as ended so much earlier than etcd ends it */
 	RELOAD_MS = 1000,
 	KEYS_MAX = 4 * AGREEMENT_REPLICAS_MAX, /* read at once */
 };
@@ -23,13 +26,15 @@ static struct agreement *agreement_of(struct storage_op *op, enum agreement_erra
 	return container_of(t - e, struct agreement, trips[0]);
 }
 
-/* Of what goes to the quorum; a lease's answer tells the revision of a member. */
+/* Returns true when the errand's answers name revisions in order. Answers about leases name the
+ * revision of one member, which may be behind. */
 static bool is_ordered(enum agreement_errand e)
 {
 	return e != ERRAND_GRANT && e != ERRAND_KEEP_ALIVE;
 }
 
-/* Lock held. False: the answer is of another history than what is known here, and says nothing. */
+/* Returns false if the answer is of another history than the known one: then it means nothing.
+ * Lock held. */
 static bool trip_is_current(struct agreement *a, enum agreement_errand e)
 {
 	const struct agreement_trip *t = trip(a, e);
@@ -49,12 +54,13 @@ static bool trip_is_current(struct agreement *a, enum agreement_errand e)
 	return false;
 }
 
-/* Lock held. False: as trip_is_current(). */
+/* Ends a trip. Returns the result of trip_is_current(). Lock held. */
 static bool trip_ends(struct agreement *a, enum agreement_errand e)
 {
 	struct agreement_trip *t = trip(a, e);
 	bool is_well = t->op.result == STORAGE_OK || t->op.result == STORAGE_LEASE_GONE;
 
+	assert(t->is_under_way && a->n_busy > 0);
 	t->is_under_way = false;
 	t->not_before_ms = 0;
 	if (is_well) {
@@ -68,13 +74,13 @@ static bool trip_ends(struct agreement *a, enum agreement_errand e)
 	return trip_is_current(a, e);
 }
 
-static void busy(struct agreement *a)
+static void agreement_hold(struct agreement *a)
 {
 	a->n_busy++;
 }
 
-/* The last that a callback does: from here on the agreement may be gone. */
-static void idle(struct agreement *a)
+/* A callback calls this last: afterwards the agreement may be freed. */
+static void agreement_release(struct agreement *a)
 {
 	pthread_mutex_lock(&a->lock);
 	a->n_busy--;
@@ -82,12 +88,12 @@ static void idle(struct agreement *a)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void finish(struct agreement *a, struct storage_op *op)
+static void trip_finish(struct agreement *a, struct storage_op *op)
 {
 	storage_op_clear(op);
 	pthread_mutex_unlock(&a->lock);
 	agreement_run(a);
-	idle(a);
+	agreement_release(a);
 }
 
 /* ---- what others have registered: a range, then a watch ---- */
@@ -113,7 +119,7 @@ static void on_events(struct storage_watch *w, const struct storage_event *event
 	agreement_run(a);
 }
 
-/* Where history is gone everything is read again, at once. */
+/* The watch has ended. If its history is compacted, everything is read again at once. */
 static void on_watch_end(struct storage_watch *w, enum storage_result why, int64_t compact_revision, const char *message)
 {
 	struct agreement *a = container_of(w, struct agreement, watch);
@@ -129,10 +135,11 @@ static void on_watch_end(struct storage_watch *w, enum storage_result why, int64
 	trip(a, ERRAND_LOAD)->not_before_ms = is_gone ? 0 : a->now_ms() + RELOAD_MS;
 	pthread_mutex_unlock(&a->lock);
 	agreement_run(a);
-	idle(a);
+	agreement_release(a);
 }
 
-/* Lock held: stores only take note of a watch. */
+/* Starts the watch. The lock is held: a store only records the watch, and calls back on a thread
+ * of its own. */
 static void watch_start(struct agreement *a)
 {
 	a->watch = (struct storage_watch){
@@ -144,7 +151,7 @@ static void watch_start(struct agreement *a)
 		.on_end = on_watch_end,
 	};
 	a->is_watching = true;
-	busy(a);
+	agreement_hold(a);
 	storage_watch(a->options.storage, &a->watch);
 }
 
@@ -163,7 +170,7 @@ static void on_load(struct storage_op *op)
 			watch_start(a);
 		}
 	}
-	finish(a, op);
+	trip_finish(a, op);
 }
 
 static void load_send(struct agreement *a)
@@ -183,7 +190,7 @@ static void load_send(struct agreement *a)
 
 /* ---- the lease ---- */
 
-/* Etcd counts from when it gets the request: not before it was sent. */
+/* etcd counts the lease's time from the arrival of the request, which is not before it was sent. */
 static void lease_renewed(struct agreement *a, const struct agreement_trip *t)
 {
 	int64_t until = t->sent_ms + a->ttl_ms - a->ttl_ms / MARGIN_PARTS;
@@ -208,7 +215,7 @@ static void on_grant(struct storage_op *op)
 		a->ttl_ms = t->keep.ttl_s * 1000;
 		lease_renewed(a, t);
 	}
-	finish(a, op);
+	trip_finish(a, op);
 }
 
 static void grant_send(struct agreement *a)
@@ -239,7 +246,7 @@ static void on_keep_alive(struct storage_op *op)
 	} else if (is_ours && op->result == STORAGE_LEASE_GONE) {
 		agreement_lose(a);
 	}
-	finish(a, op);
+	trip_finish(a, op);
 }
 
 static void keep_alive_send(struct agreement *a)
@@ -267,8 +274,8 @@ static int64_t register_ms(struct agreement *a)
 	return a->is_loaded && !a->table.is_overfull && a->lease && has_room && is_stale(a) ? 0 : INT64_MAX;
 }
 
-/* Lock held. The registration is now what was sent, since this revision. */
-static void registered(struct agreement *a, int64_t revision)
+/* Records that etcd has had the sent registration since this revision. Lock held. */
+static void registration_made(struct agreement *a, int64_t revision)
 {
 	const struct agreement_row *row = agreement_table_find(&a->table, a->self.id);
 	struct storage_kv kv = {
@@ -279,6 +286,7 @@ static void registered(struct agreement *a, int64_t revision)
 		.lease = a->lease,
 	};
 
+	assert(revision > a->mod);
 	for (size_t i = 0; i < kind_count(); i++) {
 		if (a->mod == 0 || a->encodes[i] != a->sent[i] || (a->in_doubt & kind_bit(i))) {
 			a->since[i] = revision;
@@ -294,13 +302,13 @@ static void registered(struct agreement *a, int64_t revision)
 	agreement_table_put(&a->table, &kv);
 }
 
-/* One of which nothing is known may still come about, until a later one of ours has. */
+/* A registration whose answer was lost may still arrive in etcd, until a later one of ours has. */
 static void register_answered(struct agreement *a, const struct storage_txn *txn)
 {
 	const struct storage_step *get = &a->registration.get;
 
 	if (txn->op.result == STORAGE_OK && txn->succeeded) {
-		registered(a, txn->op.revision);
+		registration_made(a, txn->op.revision);
 	} else if (txn->op.result == STORAGE_OK) {
 		agreement_table_install(&a->table, get->kvs, get->n_kvs, get->count > (int64_t)get->n_kvs, txn->op.revision);
 	} else if (txn->op.result == STORAGE_LEASE_GONE) {
@@ -319,7 +327,7 @@ static void on_register(struct storage_op *op)
 	if (trip_ends(a, ERRAND_REGISTER) && t->lease == a->lease) {
 		register_answered(a, &t->txn);
 	}
-	finish(a, op);
+	trip_finish(a, op);
 }
 
 static void register_send(struct agreement *a)
@@ -353,10 +361,10 @@ static void register_send(struct agreement *a)
 	pthread_mutex_lock(&a->lock);
 }
 
-/* ---- that we have seen what others registered ---- */
+/* ---- acknowledgements of other registrations ---- */
 
-/* What there is to acknowledge beyond what the own registration says by itself; 0: nothing. A late acknowledgement may have overwritten a later one: so what counts
- * is what etcd has. */
+/* Returns the revision to acknowledge. 0: the own registration has acknowledged everything. A
+ * late acknowledgement may have overwritten a newer one, so only the one in etcd counts. */
 static int64_t ack_wanted(struct agreement *a)
 {
 	const struct agreement_row *row = agreement_table_find(&a->table, a->self.id);
@@ -383,7 +391,7 @@ static void on_ack(struct storage_op *op)
 	} else if (is_ours && op->result == STORAGE_LEASE_GONE) {
 		agreement_lose(a);
 	}
-	finish(a, op);
+	trip_finish(a, op);
 }
 
 static void ack_send(struct agreement *a)
@@ -413,7 +421,7 @@ static void doubt_answered(struct agreement *a, const struct storage_range *r)
 
 	a->is_doubted = false;
 	if (r->op.revision < a->mod || trip(a, ERRAND_REGISTER)->is_under_way) {
-		return; /* it has been made anew meanwhile, or is about to be */
+		return; /* it has been registered anew meanwhile, or is about to be */
 	}
 	if (mod == 0) {
 		agreement_lose(a);
@@ -430,7 +438,7 @@ static void on_doubt(struct storage_op *op)
 	if (trip_ends(a, ERRAND_DOUBT) && op->result == STORAGE_OK) {
 		doubt_answered(a, &trip(a, ERRAND_DOUBT)->range);
 	}
-	finish(a, op);
+	trip_finish(a, op);
 }
 
 static void doubt_send(struct agreement *a)
@@ -446,7 +454,7 @@ static void doubt_send(struct agreement *a)
 /* ---- all of them ---- */
 
 static const struct {
-	int64_t (*when)(struct agreement *a); /* 0: when it may be; INT64_MAX: not now */
+	int64_t (*when)(struct agreement *a); /* 0: it is due as soon as it may be sent; INT64_MAX: it is not due */
 	void (*send)(struct agreement *a);
 } errands[] = {
 	[ERRAND_LOAD] = {load_ms, load_send},
@@ -468,11 +476,12 @@ void agreement_errand_run(struct agreement *a, enum agreement_errand e)
 {
 	struct agreement_trip *t = trip(a, e);
 
+	assert(!t->is_under_way && !a->is_closing);
 	t->is_under_way = true;
 	t->sent_ms = a->now_ms();
 	t->lease = a->lease;
 	t->epoch = a->epoch;
 	t->floor = MAX(a->table.revision, a->mod);
-	busy(a);
+	agreement_hold(a);
 	errands[e].send(a);
 }

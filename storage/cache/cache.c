@@ -1,10 +1,21 @@
-/* Whatever the store is asked counts as busy until it has called back: so freeing waits for the
- * last callback and needs no promise of the store. A kind is given a new snapshot only when it has
- * events, or when somebody asks: revisions of other kinds cost it nothing. */
+/* The life of the cache, and its one writer, which turns the watch's events into changes and
+ * publishes them.
+ *
+ * All kinds of a revision are published at once. The writer locks their feeds, fills their windows,
+ * then exchanges all newest snapshots under one lock. A reader who knows the revision from one kind
+ * finds it in every other. Watchers are woken last, without that lock. A kind gets a new snapshot
+ * only when it has events, or when a reader asks: revisions of other kinds cost it nothing.
+ *
+ * Every operation of the store counts as busy until it has called back. So cache_free() waits
+ * for the last callback and needs no promise of the store. */
+#include "base/thread.h"
 #include "storage/cache/cache_private.h"
 #include "storage/cache/shared.h"
+
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { MESSAGE_MAX = 512 }; /* bytes of a line in the log */
 
@@ -40,6 +51,80 @@ void cache_idle(struct cache *c)
 		pthread_cond_broadcast(&c->idle);
 	}
 	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the timer ----
+ *
+ * The completion thread sleeps in gRPC, so the cache has a thread for its times. Each tick says when it wants to be called again, and
+ * a caller that needs an earlier time says so under the lock. An idle cache wakes no thread. */
+
+/* Waits until timer_at_ms, or until an earlier time is needed. Lock held. */
+static void timer_wait(struct cache *c)
+{
+	if (c->timer_at_ms == INT64_MAX) {
+		pthread_cond_wait(&c->timer_cond, &c->lock);
+	} else if (c->timer_at_ms > clock_mono_ms()) {
+		clock_cond_wait(&c->timer_cond, &c->lock, c->timer_at_ms);
+	}
+}
+
+/* Runs all ticks. While they release the lock, other threads may ask for an earlier time. Lock
+ * held. */
+static void timer_tick(struct cache *c)
+{
+	static int64_t (*const ticks[])(struct cache * c, int64_t now_ms) = {
+		cache_load_tick,
+		cache_fresh_tick,
+		cache_pins_tick,
+	};
+	int64_t now_ms = clock_mono_ms();
+
+	c->timer_at_ms = INT64_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(ticks); i++) {
+		int64_t next = ticks[i](c, now_ms);
+
+		c->timer_at_ms = MIN(c->timer_at_ms, next);
+	}
+}
+
+static void *timer_run(void *arg)
+{
+	struct cache *c = arg;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->is_closing) {
+		timer_tick(c);
+		if (!c->is_closing) {
+			timer_wait(c);
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+void cache_timer_by(struct cache *c, int64_t at_ms)
+{
+	if (at_ms < c->timer_at_ms) {
+		c->timer_at_ms = at_ms;
+		pthread_cond_signal(&c->timer_cond);
+	}
+}
+
+/* Starts the timer thread, for retries, deadlines, fences and pins. */
+static void cache_timer_start(struct cache *c)
+{
+	c->timer_at_ms = INT64_MAX;
+	clock_cond_init(&c->timer_cond);
+	thread_must_start(&c->timer, "cache-timer", timer_run, c);
+}
+
+static void cache_timer_stop(struct cache *c)
+{
+	pthread_mutex_lock(&c->lock);
+	pthread_cond_signal(&c->timer_cond);
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(c->timer, NULL);
+	pthread_cond_destroy(&c->timer_cond);
 }
 
 /* ---- life ---- */
@@ -93,7 +178,7 @@ struct cache *cache_new(const struct cache_options *options)
 	return c;
 }
 
-/* Whatever is under way must call back once more; nothing new is started. */
+/* Starts nothing new, and waits until all operations under way have called back. */
 static void cache_wind_up(struct cache *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -140,7 +225,8 @@ int64_t cache_revision(const struct cache *c)
 	return atomic_load(&c->revision);
 }
 
-/* A kind without events since does not get a new snapshot with each revision of others, but when somebody asks for one. */
+/* Returns the newest snapshot. A kind without events gets no new snapshot with each revision of
+ * other kinds, only when a reader asks for one. */
 struct cache_snapshot *cache_snapshot(struct cache *c, const struct kind *kind)
 {
 	struct feed *f = &c->feeds[kind->index];
@@ -167,6 +253,7 @@ static void feed_add_stats(struct feed *f, struct cache_stats *s)
 	s->n_bytes += atomic_load(&f->n_bytes);
 	pthread_mutex_lock(&f->lock);
 	s->n_events_window += (size_t)(f->window.end - f->window.first);
+	s->n_window_bytes += f->window.bytes + f->window.cap * sizeof(struct event *);
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -190,4 +277,449 @@ void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_
 			feed_add_stats(&c->feeds[i], ret);
 		}
 	}
+}
+
+/* ---- the census ----
+ *
+ * The writer counts objects by stored version as they come and go, so the numbers are exact at a revision and cost no walk. An object
+ * that cannot be decoded is remembered by its key: when the key is written again or deleted, the right number goes down. */
+
+/* A key of the kind whose value is not in the cache. Their number is not bounded here: etcd has
+ * as many, and the cached form would be larger. */
+struct unread {
+	struct list node; /* in the list of those in an unknown version */
+	bool is_unknown;
+	char version[CACHE_VERSION_SIZE];
+};
+
+void census_init(struct census *s)
+{
+	*s = (struct census){0};
+	map_init(&s->unread, SIZE_MAX);
+	list_init(&s->unknown);
+}
+
+static struct unread *unread_free(struct unread *u)
+{
+	if (u && u->is_unknown) {
+		list_remove(&u->node);
+	}
+	return mem_free(u);
+}
+
+void census_done(struct census *s)
+{
+	for (struct map_entry *e = map_next(&s->unread, NULL); e; e = map_next(&s->unread, e)) {
+		unread_free(e->value);
+	}
+	map_done(&s->unread);
+}
+
+static void census_move(struct census *to, struct census *from)
+{
+	census_done(to);
+	*to = *from;
+	list_init(&to->unknown);
+	list_splice(&to->unknown, &from->unknown);
+	census_init(from);
+}
+
+/* Counts a change. old: the cached object before; now: the one after it. NULL: none. */
+static void census_count(struct census *s, const struct cached *old, const struct cached *now)
+{
+	if (old) {
+		s->stored[old->stored_version - old->kind->versions]--;
+	}
+	if (now) {
+		s->stored[now->stored_version - now->kind->versions]++;
+	}
+}
+
+/* Copies a version, perhaps cut, for people and for StorageVersions. Characters that mean
+ * something else there are replaced. */
+static void version_copy(char ret[CACHE_VERSION_SIZE], struct str version)
+{
+	size_t n = MIN(version.n, (size_t)CACHE_VERSION_SIZE - 1);
+
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = char_shown(version.p[i]);
+	}
+	ret[n] = '\0';
+}
+
+/* Reads the version of a value. Returns false when it is no object of the kind at all. */
+static bool version_read(char ret[CACHE_VERSION_SIZE], const struct kind *kind, struct str value)
+{
+	enum { CEILING = 64 * 1024 * 1024 };
+	struct arena a;
+	struct object *object;
+
+	arena_init(&a, CEILING);
+	bool is_of_kind = object_decode_stored(&object, kind, value, 0, &a) == OBJECT_WRONG_VERSION;
+	struct str version = is_of_kind ? object_stored_version(value, &a) : STR("");
+	bool is_unknown = version.n > 0;
+	version_copy(ret, version);
+	arena_done(&a);
+	return is_unknown;
+}
+
+/* Notes a key whose value could not be decoded, and counts it. Returns its version if that is
+ * unknown, else NULL. The text lives as long as the note. */
+static const char *census_note(struct census *s, const struct kind *kind, struct str key, struct str value)
+{
+	struct unread *u = mem_new(struct unread);
+
+	u->is_unknown = version_read(u->version, kind, value);
+	if (u->is_unknown) {
+		s->n_unknown++;
+		list_append(&s->unknown, &u->node);
+	} else {
+		s->n_unreadable++;
+	}
+	map_set(&s->unread, key, u, NULL);
+	return u->is_unknown ? u->version : NULL;
+}
+
+static bool census_forget(struct census *s, struct str key)
+{
+	struct unread *u = map_remove(&s->unread, key);
+
+	if (!u) {
+		return false;
+	}
+	(*(u->is_unknown ? &s->n_unknown : &s->n_unreadable))--;
+	unread_free(u);
+	return true;
+}
+
+static void census_show(const struct census *s, struct cache_census *ret)
+{
+	*ret = (struct cache_census){.n_unknown = s->n_unknown, .n_unreadable = s->n_unreadable};
+	memcpy(ret->stored, s->stored, sizeof(ret->stored));
+	if (s->n_unknown > 0) {
+		memcpy(ret->unknown_version, list_entry(s->unknown.next, struct unread, node)->version, CACHE_VERSION_SIZE);
+	}
+}
+
+bool cache_has_unknown(const struct cache *c, const struct kind *kind)
+{
+	return atomic_load_explicit(&c->feeds[kind->index].has_unknown, memory_order_acquire);
+}
+
+void cache_census(struct cache *c, const struct kind *kind, struct cache_census *ret)
+{
+	struct feed *f = &c->feeds[kind->index];
+
+	pthread_mutex_lock(&c->lock);
+	*ret = f->shown_census;
+	ret->revision = cache_revision(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- decoding ---- */
+
+struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_rest)
+{
+	const struct kind *kind;
+	struct key_parts parts;
+
+	if (!str_starts(key, c->objects_key) || !key_split(key, c->objects_key, &parts)) {
+		return NULL;
+	}
+	kind = kind_by_hub(parts.group, parts.resource);
+	*ret_rest = parts.rest;
+	return kind ? &c->feeds[kind->index] : NULL;
+}
+
+/* Reports an object in an unknown version. A newer server may have written very many, so only
+ * the first is reported. */
+static void say_unknown(struct cache *c, const struct census *census, const struct storage_kv *kv, const char *version)
+{
+	if (census->n_unknown == 1) {
+		cache_say(c,
+			"what etcd holds at " STR_FMT " since revision %lld, and perhaps more, is stored as %s, which this "
+			"server does not know, and is not shown",
+			STR_ARG(kv->key), (long long)kv->mod_revision, version);
+	}
+}
+
+struct cached *cache_decode_only(const struct feed *f, struct str rest, const struct storage_kv *kv)
+{
+	return cached_new(f->kind, rest, kv->value, kv->create_revision, kv->mod_revision);
+}
+
+/* Decodes a value. Returns NULL when that fails; then it is counted, noted and reported. */
+static struct cached *cache_decode(
+	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv)
+{
+	return cache_take_decoded(c, f, census, rest, kv, cache_decode_only(f, rest, kv));
+}
+
+struct cached *cache_take_decoded(struct cache *c, const struct feed *f, struct census *census, struct str rest,
+	const struct storage_kv *kv, struct cached *o)
+{
+	if (o) {
+		o->epoch = c->epoch;
+	} else {
+		const char *version = census_note(census, f->kind, rest, kv->value);
+
+		atomic_fetch_add(&c->n_undecodable, 1);
+		if (version) {
+			say_unknown(c, census, kv, version);
+			return NULL;
+		}
+		cache_say(c, "what etcd holds at " STR_FMT " since revision %lld is not an object of kind %s and is not shown",
+			STR_ARG(kv->key), (long long)kv->mod_revision, f->kind->kind);
+	}
+	return o;
+}
+
+/* ---- changes ---- */
+
+static void feed_pend(struct feed *f, struct event *e)
+{
+	if (f->n_pending == f->cap_pending) {
+		f->cap_pending = MAX(f->cap_pending * 2, (size_t)16);
+		f->pending = mem_realloc_array(f->pending, f->cap_pending, sizeof(*f->pending));
+	}
+	f->pending[f->n_pending++] = e;
+	f->is_touched = true;
+}
+
+static void feed_count(struct feed *f, const struct cached *old, const struct cached *now)
+{
+	census_count(&f->census, old, now);
+	atomic_fetch_add_explicit(
+		&f->n_bytes, (now ? cached_own_size(now) : 0) - (old ? cached_own_size(old) : 0), memory_order_relaxed);
+}
+
+/* Applies a change to the working trees. now: NULL when the key is gone. */
+static void feed_change(struct feed *f, struct str key, struct cached *now, int64_t revision)
+{
+	struct cached *old = roots_get(&f->work, key);
+
+	if (!old && !now) {
+		return;
+	}
+	feed_pend(f, event_new(revision, old, now)); /* keeps old alive while trees still name it */
+	feed_count(f, old, now);
+	roots_replace(&f->work, old, now);
+}
+
+static void cache_apply_object(struct cache *c, const struct storage_event *e)
+{
+	_cleanup_(cached_unrefp) struct cached *now = NULL;
+	struct str rest;
+	struct feed *f = cache_feed_of_key(c, e->kv.key, &rest);
+
+	if (!f) {
+		return;
+	}
+	size_t n_before = f->census.n_unknown;
+	f->is_touched |= census_forget(&f->census, rest);
+	size_t n_others = f->census.n_unknown;
+	if (e->type == EVENT_PUT) {
+		now = cache_decode(c, f, &f->census, rest, &e->kv);
+		f->is_touched |= !now;
+	}
+	/* An object of an unknown version came, changed or went: no event can describe that. */
+	if (n_before > n_others || f->census.n_unknown > n_others) {
+		f->lost = e->kv.mod_revision;
+	}
+	feed_change(f, rest, now, e->kv.mod_revision);
+}
+
+/* ---- publishing: see cache_private.h for the order ---- */
+
+static void feed_append_pending(struct feed *f)
+{
+	for (size_t i = 0; i < f->n_pending; i++) {
+		feed_charge_pins(f, f->pending[i]);
+		window_append(&f->window, f->pending[i]);
+	}
+	atomic_fetch_add_explicit(&f->cache->n_events, f->n_pending, memory_order_relaxed);
+	f->n_pending = 0;
+}
+
+static struct cache_snapshot *feed_swap(struct feed *f, struct cache_snapshot *newest)
+{
+	struct cache_snapshot *old = f->newest;
+
+	f->newest = newest;
+	return old;
+}
+
+/* Ends watchers of a kind when an object changed to or from an unknown version. It has not been
+ * deleted, and its new state is unknown. So watchers have to list again, here when the version
+ * is known, or at another server. */
+static void feed_lose_unknown(struct feed *f)
+{
+	if (f->lost > 0) {
+		f->window.floor = MAX(f->window.floor, f->lost);
+		if (window_after(&f->window, f->lost - 1) < window_after(&f->window, f->lost)) {
+			f->window.cut = f->lost;
+		}
+		feed_lose(f, f->lost);
+		f->lost = 0;
+	}
+}
+
+/* Locks the changed feeds and appends their events; fresh[i] becomes feeds[i]'s newest snapshot. */
+static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
+{
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		struct feed *f = &c->feeds[i];
+
+		if (f->is_touched) {
+			fresh[i] = snapshot_new(f->kind, revision, &f->work);
+			pthread_mutex_lock(&f->lock);
+			feed_append_pending(f);
+			feed_lose_unknown(f);
+		}
+	}
+}
+
+static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
+{
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		if (fresh[i]) {
+			fresh[i] = feed_swap(&c->feeds[i], fresh[i]);
+			census_show(&c->feeds[i].census, &c->feeds[i].shown_census);
+			atomic_store(&c->feeds[i].has_unknown, c->feeds[i].shown_census.n_unknown > 0);
+		}
+	}
+	c->n_keys_shown = c->n_keys;
+	atomic_store(&c->revision, revision);
+	atomic_store(&c->is_ready, true);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void publish_finish(struct cache *c, struct cache_snapshot **old)
+{
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		if (c->feeds[i].is_touched) {
+			pthread_mutex_unlock(&c->feeds[i].lock);
+		}
+	}
+	cache_fresh_advance(c);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		if (c->feeds[i].is_touched) {
+			c->feeds[i].is_touched = false;
+			feed_dispatch(&c->feeds[i]);
+			cache_snapshot_unref(old[i]);
+		}
+	}
+}
+
+static void cache_publish(struct cache *c, int64_t revision)
+{
+	_cleanup_(mem_freep) struct cache_snapshot **snapshots = mem_array(c->n_feeds, sizeof(*snapshots));
+
+	publish_prepare(c, snapshots, revision);
+	publish_commit(c, snapshots, revision);
+	publish_finish(c, snapshots);
+}
+
+/* ---- events of the watch ---- */
+
+static int64_t compacted_by(const struct cache *c, const struct storage_event *e)
+{
+	int64_t revision = 0;
+
+	if (e->type == EVENT_PUT && str_eq(e->kv.key, c->compact_key)) {
+		str_to_int64(e->kv.value, &revision);
+	}
+	return revision;
+}
+
+static void cache_count_key(struct cache *c, const struct storage_event *e)
+{
+	if (str_starts(e->kv.key, c->objects_key)) {
+		bool is_new = e->type == EVENT_PUT && e->kv.create_revision == e->kv.mod_revision;
+
+		c->n_keys += is_new - (e->type == EVENT_DELETE);
+	}
+}
+
+void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision)
+{
+	int64_t known = cache_revision(c), compacted = 0;
+
+	if (revision <= known) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (events[i].kv.mod_revision > known) {
+			cache_count_key(c, &events[i]);
+			cache_apply_object(c, &events[i]);
+			compacted = MAX(compacted, compacted_by(c, &events[i]));
+		}
+	}
+	cache_publish(c, revision);
+	if (compacted > 0) {
+		cache_forget(c, MIN(compacted, revision));
+	}
+}
+
+void cache_forget(struct cache *c, int64_t revision)
+{
+	pthread_mutex_lock(&c->lock);
+	atomic_store(&c->forgotten, MAX(revision, atomic_load(&c->forgotten)));
+	pthread_mutex_unlock(&c->lock);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		feed_expire_pins(&c->feeds[i], revision);
+	}
+}
+
+/* ---- the result of a load ---- */
+
+static void feed_install(struct feed *f)
+{
+	size_t n_bytes = 0;
+
+	for (size_t i = 0; i < f->n_loaded; i++) {
+		n_bytes += cached_own_size(f->loaded[i]);
+		census_count(&f->loading, NULL, f->loaded[i]);
+	}
+	census_move(&f->census, &f->loading);
+	roots_done(&f->work);
+	roots_init(&f->work);
+	roots_load(&f->work, f->loaded, f->n_loaded);
+	f->n_loaded = 0;
+	f->is_touched = true;
+	atomic_store(&f->n_bytes, n_bytes);
+}
+
+/* Marks a gap: nothing before this revision is known, and of the revision itself only its
+ * result. */
+static void feed_mark_gap(struct feed *f, int64_t to, bool is_first)
+{
+	pthread_mutex_lock(&f->lock);
+	f->window.cut = load_is_cut(&f->cache->load, f) ? to : 0;
+	if (is_first) {
+		f->window.floor = to;
+	} else {
+		feed_lose(f, to);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Publishes a load. Watchers do not get the differences, and are ended. A client whose
+ * connection breaks among such events resumes at another replica, which has seen everything. It
+ * would never hear of objects that were deleted (or left its selector) before the revision it
+ * got to. */
+void cache_install(struct cache *c, int64_t revision)
+{
+	bool is_first = !cache_is_ready(c);
+
+	if (is_first) {
+		atomic_store(&c->forgotten, 0);
+	}
+	cache_forget(c, revision); /* first: afterwards no watcher can open that feed_lose() would miss */
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		feed_install(&c->feeds[i]);
+		feed_mark_gap(&c->feeds[i], revision, is_first);
+	}
+	cache_publish(c, revision);
 }

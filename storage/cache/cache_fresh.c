@@ -1,20 +1,21 @@
-/* A wait goes through three lists: joining the next round, asking in the present one, waiting for a
- * revision. However many wait, etcd sees one round at a time, one fence or one proof. All lists are
- * under the cache's lock, and nobody is called while it is held: those whose waits are over are
- * collected first. */
+/* Waits until the cache is as new as etcd. A wait goes through three lists: joining the next
+ * round, asking in the present one, waiting for a revision. However many wait, etcd sees one
+ * round at a time, one fence or one proof. All lists are under the cache's lock, and no callback
+ * runs under it: waits that are over are collected first. */
 #include "storage/cache/cache_private.h"
 
 enum {
-	/* Of one request to etcd, whatever the deadlines of those who wait for it. */
+	/* The timeout of one request to etcd, apart from the deadlines of waits. */
 	ROUND_TIMEOUT_MS = 5000,
 	FENCE_RETRY_MS = 250, /* after a proof that was not enough */
-	HOLD_MS = 2,          /* of the next round, for readers that are still looking */
+	HOLD_MS = 2,          /* how long the next round is held for readers that are still looking */
 	PROOF_TIMEOUT_MS = 10000,
-	FENCE_AGAIN_MS = 5000, /* after etcd would not take one */
-	LATE_MS = 20,          /* then the timer ends a hold that nobody else has ended; each time costs two switches */
+	FENCE_AGAIN_MS = 5000, /* after etcd has refused a fence */
+	LATE_MS = 20,          /* then the timer ends a hold that no reader has ended; each time costs two switches */
 };
 
-/* Several waits may end at once, each with its own result; their `done` runs when no lock is held. Lock held. */
+/* Ends a wait. Several may end at once, each with its own result; their `done` runs when no lock
+ * is held. Lock held. */
 static void wait_end(struct cache *c, struct cache_wait *w, enum storage_result result, struct list *over)
 {
 	atomic_fetch_add_explicit(&c->fresh.n_looking, 1, memory_order_relaxed);
@@ -48,7 +49,8 @@ static void waits_finish(struct cache *c, struct list *over)
 	}
 }
 
-/* Up to which revision of etcd what is shown is the state, of all that is shown: see struct proof. Lock held. */
+/* Returns the revision of etcd up to which the cache is current; a proof may put it above the
+ * cache's own revision (see struct proof). Lock held. */
 static int64_t shown_until(const struct cache *c)
 {
 	const struct proof *p = &c->fresh.proof;
@@ -76,7 +78,8 @@ static void waits_end_satisfied(struct cache *c, struct list *over)
 	}
 }
 
-/* The one that waits longest without a fence having been written for it, or NULL. Lock held. */
+/* Returns the wait that has waited longest without a fence being written for it, or NULL. Lock
+ * held. */
 static struct cache_wait *fence_first_waiter(struct fresh *f)
 {
 	list_for_each(it, &f->waiting) {
@@ -89,7 +92,7 @@ static struct cache_wait *fence_first_waiter(struct fresh *f)
 	return NULL;
 }
 
-/* Lock held. */
+/* Plans a fence for the wait that needs one first. Lock held. */
 static void fence_plan(struct cache *c)
 {
 	struct fresh *f = &c->fresh;
@@ -105,7 +108,7 @@ static void fence_plan(struct cache *c)
 	}
 }
 
-/* From now on it knows what it waits for. Lock held. */
+/* Starts to wait for that revision. Lock held. */
 static void wait_begin(struct cache *c, struct cache_wait *w, int64_t revision)
 {
 	w->wanted = revision;
@@ -142,8 +145,10 @@ void cache_fresh_give_up(struct cache *c)
 
 static void round_done(struct storage_op *op);
 
-/* Readers whom the last round let go are about to answer, and their clients about to ask again: a round started at once would be for
- * the few who came meanwhile, and most would wait for the one after it. Who looks for too long is not waited for again. Lock held. */
+/* Returns true while the next round is held. Readers released by the last round are about to
+ * answer, and their clients to ask again. A round started at once would serve the few who came
+ * meanwhile; most would wait for the one after it. A reader that looks for too long does not
+ * hold the round. Lock held. */
 static bool round_is_held(struct fresh *f)
 {
 	if (atomic_load_explicit(&f->n_looking, memory_order_relaxed) == 0) {
@@ -156,7 +161,8 @@ static bool round_is_held(struct fresh *f)
 	return false;
 }
 
-/* Lock held. True: the caller submits, without it. */
+/* Prepares a round. Returns true when the caller must submit it, after releasing the lock. Lock
+ * held. */
 static bool round_prepare(struct cache *c)
 {
 	struct fresh *f = &c->fresh;
@@ -182,7 +188,7 @@ static bool round_prepare(struct cache *c)
 	return true;
 }
 
-/* Lock held; released while the store is called. */
+/* Starts a round. The lock is held, but released while the store is called. */
 static void round_start(struct cache *c)
 {
 	if (round_prepare(c)) {
@@ -192,7 +198,8 @@ static void round_start(struct cache *c)
 	}
 }
 
-/* Lock held. What etcd had when it answered includes all that was acknowledged before it was asked. */
+/* Ends a round. The revision that etcd returned includes all that was acknowledged before it was
+ * asked. Lock held. */
 static void round_settle(struct cache *c, enum storage_result result, int64_t revision, struct list *over)
 {
 	struct fresh *f = &c->fresh;
@@ -246,7 +253,7 @@ void cache_wait_settled(struct cache *c)
 	}
 }
 
-/* When a round that is held has to start all the same. */
+/* Returns when a round that is held has to start all the same. */
 static int64_t round_tick(struct cache *c)
 {
 	round_start(c);
@@ -281,7 +288,7 @@ static void fence_done(struct storage_op *op)
 	cache_idle(c);
 }
 
-/* Lock held; released while the store is called. */
+/* Writes the fence. The lock is held, but released while the store is called. */
 static void fence_write(struct cache *c)
 {
 	struct fresh *f = &c->fresh;
@@ -298,6 +305,17 @@ static void fence_write(struct cache *c)
 	pthread_mutex_unlock(&c->lock);
 	storage_txn(c->storage, &f->fence);
 	pthread_mutex_lock(&c->lock);
+}
+
+void cache_step_over(struct cache *c, int64_t revision)
+{
+	struct fresh *f = &c->fresh;
+
+	pthread_mutex_lock(&c->lock);
+	if (cache_revision(c) == revision && !f->is_fencing && !c->is_closing && clock_mono_ms() >= f->fence_not_before_ms) {
+		fence_write(c);
+	}
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- the proof ---- */
@@ -335,7 +353,7 @@ static void proof_done(struct storage_op *op)
 	cache_idle(c);
 }
 
-/* Lock held; released while the store is called. */
+/* Asks for the proof. The lock is held, but released while the store is called. */
 static void proof_ask(struct cache *c, int64_t now_ms)
 {
 	struct fresh *f = &c->fresh;
@@ -358,9 +376,9 @@ static void proof_ask(struct cache *c, int64_t now_ms)
 	pthread_mutex_lock(&c->lock);
 }
 
-/* ---- one or the other ---- */
+/* ---- fence or proof ---- */
 
-/* One serves all who wait now. */
+/* Starts a fence or a proof, which serves all current waits. */
 static int64_t fence_tick(struct cache *c, int64_t now_ms)
 {
 	struct fresh *f = &c->fresh;
@@ -418,7 +436,7 @@ void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision
 	waits_finish(c, &over);
 }
 
-/* Lock held. The earliest deadline of those that go on waiting. */
+/* Ends waits whose deadline has passed. Returns the earliest deadline of the others. Lock held. */
 static int64_t waits_end_late(struct cache *c, struct list *waits, int64_t now_ms, struct list *over)
 {
 	int64_t earliest = INT64_MAX;

@@ -1,17 +1,20 @@
-/* Two pages are in hand at a time: one is decoded, by two threads, while etcd makes the next. All are of the first
- * one's revision, so what is loaded was true at one moment. Larger pages are faster (19,000
- * objects: 0.6 s in pages of 100, 0.2 s in pages of 5,000), but their size in bytes is what memory
- * and etcd feel: so the limit follows from the objects seen. */
+/* Fills the cache from etcd, starts the watch from there, and begins again after a compaction or a
+ * restore of etcd.
+ *
+ * Two pages are in hand at a time: two threads decode one while etcd prepares the next. All
+ * pages are of the first one's revision, so the loaded state existed at one moment. Larger pages
+ * are faster (19,000 objects: 0.6 s in pages of 100, 0.2 s in pages of 5,000). But etcd and
+ * memory feel their size in bytes, so the limit follows from the objects seen. */
 #include "storage/cache/cache_private.h"
 
 enum {
 	PAGE_FIRST = 100, /* keys; it shows how large objects are */
-	/* Objects may be large, but each page is a trip. */
+	/* Objects may be large, but each page costs a round trip. */
 	PAGE_MIN = 50,
 	PAGE_MAX = 5000,
-	PAGE_BYTES = 8 * 1024 * 1024, /* what the pages after it should have */
+	PAGE_BYTES = 8 * 1024 * 1024, /* the size aimed at for later pages */
 	PAGE_TIMEOUT_MS = 10 * 1000,
-	BACKOFF_FIRST_MS = 20, /* etcd is often started together with us */
+	BACKOFF_FIRST_MS = 20, /* etcd is often started together with annals */
 	BACKOFF_MAX_MS = 1000,
 };
 
@@ -45,10 +48,81 @@ static void load_drop(struct cache *c)
 			cached_unref(f->loaded[--f->n_loaded]);
 		}
 		f->loaded = mem_free(f->loaded);
-		f->cap_loaded = 0;
+		f->cap_loaded = f->n_put = 0;
 		census_done(&f->loading);
 		census_init(&f->loading);
 	}
+}
+
+/* ---- another history: etcd has been restored from a backup, so the cached state may never have
+ * existed ---- */
+
+/* Gives up a kind's history. Differences are not sent: watchers list again. */
+static void feed_give_up(struct feed *f)
+{
+	feed_expire_pins(f, INT64_MAX);
+	pthread_mutex_lock(&f->lock);
+	feed_watchers_restored(f);
+	window_clear(&f->window);
+	f->dispatched = f->window.end;
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* Refuses new watchers and readers until everything has been loaded again. */
+static void history_close(struct cache *c)
+{
+	pthread_mutex_lock(&c->lock);
+	atomic_store(&c->is_ready, false);
+	atomic_store(&c->is_connected, false);
+	atomic_store(&c->lost, MAX(atomic_load(&c->lost), cache_revision(c)));
+	atomic_store(&c->forgotten, INT64_MAX);
+	c->epoch++;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void cache_give_up(struct cache *c)
+{
+	history_close(c);
+	atomic_fetch_add(&c->n_restores, 1);
+	cache_say(c,
+		"etcd has been restored from a backup: its history is not the one that was followed up to revision %lld; "
+		"not ready until everything has been loaded again",
+		(long long)cache_revision(c));
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		feed_give_up(&c->feeds[i]);
+	}
+	cache_fresh_give_up(c);
+}
+
+static bool is_other_history(struct cache *c, const struct storage_op *op, int64_t floor)
+{
+	bool is_other = c->cluster && op->cluster && op->cluster != c->cluster;
+
+	return op->result == STORAGE_OK && cache_is_ready(c) && (is_other || op->revision < floor);
+}
+
+static void cache_compare_history(struct cache *c, const struct storage_op *op)
+{
+	if (is_other_history(c, op, cache_revision(c))) {
+		cache_give_up(c);
+	}
+}
+
+/* Checks that an answer is of the known history. If not, the end of the watch begins a load;
+ * without a watch, the load that is due does. */
+bool cache_check_history(struct cache *c, const struct storage_op *op, int64_t floor)
+{
+	if (!is_other_history(c, op, floor)) {
+		return true;
+	}
+	cache_give_up(c);
+	pthread_mutex_lock(&c->lock);
+	c->is_given_up = true;
+	if (c->state == LOAD_WATCH) {
+		storage_watch_cancel(c->storage, &c->watch);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return false;
 }
 
 /* ---- watching ---- */
@@ -133,7 +207,7 @@ static void watch_start(struct cache *c)
 
 /* ---- loading ---- */
 
-static void load_finish(struct cache *c)
+static void load_install(struct cache *c)
 {
 	cache_install(c, c->load.revision);
 	load_drop(c);
@@ -141,7 +215,74 @@ static void load_finish(struct cache *c)
 	watch_start(c);
 }
 
-/* As many keys as make a page of the wanted size, going by what this one has. */
+bool load_is_cut(const struct load *l, const struct feed *f)
+{
+	return l->n_deleted > 1 || f->n_put + l->n_deleted > 1;
+}
+
+static void load_fence_done(struct storage_op *op)
+{
+	struct cache *c = container_of(container_of(op, struct storage_txn, op), struct cache, load.fence);
+
+	storage_op_clear(op);
+	load_install(c);
+	cache_idle(c);
+}
+
+/* Installs the load, or writes a fence first: no client can resume at a revision that is cut, so
+ * lists need a later one. Where etcd takes no writes, clients list again until it does. */
+static void load_step_over(struct cache *c)
+{
+	struct load *l = &c->load;
+	bool is_cut = false;
+
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		is_cut |= load_is_cut(l, &c->feeds[i]);
+	}
+	if (!is_cut) {
+		load_install(c);
+		return;
+	}
+	l->fence_step = (struct storage_step){.kind = STEP_PUT, .key = c->fence_key};
+	l->fence = (struct storage_txn){
+		.op = {.done = load_fence_done, .timeout_ms = PAGE_TIMEOUT_MS}, .success = &l->fence_step, .n_success = 1};
+	if (cache_busy(c)) {
+		storage_txn(c->storage, &l->fence);
+	}
+}
+
+static void before_done(struct storage_op *op)
+{
+	struct storage_range *r = container_of(op, struct storage_range, op);
+	struct cache *c = container_of(r, struct cache, load.before);
+
+	c->load.n_deleted = op->result == STORAGE_OK ? (size_t)MAX(r->count + c->load.n_new - c->n_keys, 0) : SIZE_MAX;
+	storage_op_clear(op);
+	load_step_over(c);
+	cache_idle(c);
+}
+
+/* Ends a load. Clients may resume at the loaded revision, although its events are unknown. That
+ * is wrong only if there were several: puts have been seen, and the number of keys gives the
+ * deletions. */
+static void load_finish(struct cache *c)
+{
+	c->load.n_deleted = 0;
+	c->load.before = (struct storage_range){
+		.op = {.done = before_done, .timeout_ms = PAGE_TIMEOUT_MS},
+		.key = c->objects_key,
+		.range_end = c->objects_end,
+		.at_revision = c->load.revision - 1,
+		.count_only = true,
+	};
+	if (c->load.revision <= 1) {
+		load_install(c);
+	} else if (cache_busy(c)) {
+		storage_range(c->storage, &c->load.before);
+	}
+}
+
+/* Returns how many keys make a page of the wanted size, judging by this page. */
 static int64_t page_next_limit(const struct storage_range *r)
 {
 	size_t bytes = 1;
@@ -161,8 +302,9 @@ static void feed_add_loaded(struct feed *f, struct cached *o)
 	f->loaded[f->n_loaded++] = o;
 }
 
-/* glibc grows the heap of a thread by a page at a time, one system call each: a quarter of the time a load takes. A larger
- * piece asked for and given back at once stays at the heap's end; below 128 KiB, where it would be trimmed or mapped apart. */
+/* Grows the heap in large steps. glibc grows a thread's heap by a page at a time, one system
+ * call each: a quarter of the time of a load. A larger piece that is allocated and freed at once
+ * stays at the heap's end. Below 128 KiB it is neither trimmed nor mapped apart. */
 static void heap_grow(void)
 {
 	enum { HEAP_STEP = 120 * 1024 };
@@ -170,11 +312,12 @@ static void heap_grow(void)
 	mem_free(mem_alloc(HEAP_STEP));
 }
 
-/* A page that two threads decode, some objects at a time: whoever is done takes the next ones. What they make stands in the order of keys. */
+/* A page that two threads decode: each takes the next few objects when it is done. The results
+ * are in key order. */
 struct decoding {
 	struct cache *c;
 	const struct storage_range *r;
-	struct cached **objects; /* NULL: is none of ours, or cannot be decoded */
+	struct cached **objects; /* NULL: not an object of a known kind, or cannot be decoded */
 	_Atomic size_t next;
 };
 
@@ -197,7 +340,8 @@ static void *decoding_run(void *ctx)
 	return NULL;
 }
 
-/* The other thread lives as long as the page: a load has few of them. Where none can be had, this one does all. */
+/* Decodes a page with a second thread, which lives as long as the page: a load has few of them.
+ * If none can be started, this thread decodes everything. */
 static void decoding_share(struct decoding *d)
 {
 	enum { WORTH_A_THREAD = 256 }; /* objects: 1 ms */
@@ -220,6 +364,10 @@ static void page_decode(struct cache *c, const struct storage_range *r)
 		struct str rest;
 		struct feed *f = cache_feed_of_key(c, r->kvs[i].key, &rest);
 
+		c->load.n_new += r->kvs[i].create_revision == c->load.revision;
+		if (f) {
+			f->n_put += r->kvs[i].mod_revision == c->load.revision;
+		}
 		if (f && cache_take_decoded(c, f, &f->loading, rest, &r->kvs[i], objects[i])) {
 			feed_add_loaded(f, objects[i]);
 		}
@@ -242,7 +390,7 @@ static void page_submit(struct cache *c, struct load_page *p, struct str key)
 	}
 }
 
-/* Everything from `from` on, at the revision of the first page. */
+/* Requests everything from `from` on, at the revision of the first page. */
 static void page_request(struct cache *c, struct load_page *p, struct str from)
 {
 	char *key;
@@ -262,7 +410,7 @@ static void page_request_next(struct cache *c, const struct storage_range *r)
 	page_request(c, &c->load.pages[c->load.page], r->kvs[r->n_kvs - 1].key);
 }
 
-/* The next page is asked for before this one is decoded: etcd works meanwhile. */
+/* Takes a page. The next one is requested before this one is decoded, so etcd works meanwhile. */
 static void page_take(struct cache *c, const struct storage_range *r)
 {
 	bool is_last = !r->has_more || r->n_kvs == 0;
@@ -270,7 +418,7 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	if (c->load.revision == 0) {
 		cache_compare_history(c, &r->op);
 		c->load.revision = r->op.revision;
-		/* Of all keys, also of those that are no objects: proofs compare with it. */
+		/* Counts all keys, also those that are no objects: proofs compare with it. */
 		c->n_keys = r->count;
 		c->cluster = r->op.cluster;
 	}
@@ -283,7 +431,7 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	}
 }
 
-/* Once, and not for each of many attempts in vain. */
+/* Logs a failure once, not for each attempt. */
 static void load_complain(struct cache *c, const char *message)
 {
 	if (c->load.backoff_ms == BACKOFF_FIRST_MS) {
@@ -291,7 +439,8 @@ static void load_complain(struct cache *c, const char *message)
 	}
 }
 
-/* Larger objects than the pages before had let expect. */
+/* Returns true when the page was too large and can be smaller: its objects are larger than those
+ * before. */
 static bool page_can_shrink(const struct cache *c, const struct storage_op *op)
 {
 	return op->result == STORAGE_TOO_LARGE && c->load.limit > 1;
@@ -312,7 +461,7 @@ static void page_done(struct storage_op *op)
 	struct cache *c = p->cache;
 	bool is_ok = op->result == STORAGE_OK, can_shrink = page_can_shrink(c, op);
 
-	/* Each page has to be of the store that the first one was of. */
+	/* Each page must come from the same store as the first one. */
 	bool is_other = is_ok && c->load.revision > 0 && (op->revision < c->load.revision || op->cluster != c->cluster);
 	is_ok &= !is_other;
 	if (is_ok) {
@@ -332,7 +481,7 @@ static void page_done(struct storage_op *op)
 
 void cache_load_start(struct cache *c)
 {
-	c->load.revision = 0;
+	c->load.revision = c->load.n_new = 0;
 	c->load.limit = PAGE_FIRST;
 	load_set_state(c, LOAD_PAGES);
 	page_request(c, &c->load.pages[c->load.page ^= 1], c->objects_key);

@@ -1,30 +1,35 @@
-/* What the cache's own files share. The public side is cache.h.
+/* Shared by the cache's own files. The public side is cache.h.
  *
- * The one writer (the storage's completion thread) decodes events, changes each kind's working trees, and publishes:
+ * The one writer (the storage's completion thread) decodes events, changes each kind's working
+ * trees, and publishes:
  *
- *   1. holding the feeds of all kinds touched: append the events to their windows; then, holding the cache too, swap the newest
- *      snapshots and set the revision. From here on readers see the new state.
- *   2. end the waits that this satisfies.
- *   3. dispatch: feed by feed, wake the watchers whom an event concerns.
+ *   1. Holding the feeds of all kinds touched, it appends the events to their windows. Then, holding
+ *      the cache too, it swaps the newest snapshots and sets the revision. From here on readers see
+ *      the new state.
+ *   2. It ends the waits that this satisfies.
+ *   3. It dispatches: feed by feed, it wakes the watchers whom an event concerns.
  *
- * So whoever holds a feed and reads the revision knows that all this kind's events up to it are in the window.
+ * So a thread that holds a feed and reads the revision knows that all this kind's events up to it
+ * are in the window.
  *
  * Locks, in the order in which they may be taken:
- *   feed.lock    (several: ascending by kind index) window, watchers, pins of one kind. Held for appending, for handing a watcher its
- *                next few events, and while a few events are offered to all watchers.
- *   cache.lock   newest snapshots, revision, load state, waits and rounds of the read index, the timer. Never held while calling
- *                out (done, wake, storage's operations), except to start and cancel the watch, which stores only take note of.
- * Working trees and what a load has collected are the writer's and have no lock.
- */
+ *
+ *   feed.lock    (several: ascending by kind index) window, watchers, pins of one kind. Held for
+ *                appending, for handing a watcher its next few events, and while a few events are
+ *                offered to all watchers.
+ *   cache.lock   newest snapshots, revision, load state, waits and rounds of the read index, the
+ *                timer. Never held while calling out (done, wake, storage's operations), except to
+ *                start and cancel the watch, which stores only record.
+ *
+ * Working trees and the collected objects of a load belong to the writer and have no lock. */
 #ifndef STORAGE_CACHE_CACHE_PRIVATE_H
 #define STORAGE_CACHE_CACHE_PRIVATE_H
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "storage/cache/cache.h"
-#include "storage/cache/cache_census.h"
-#include "storage/cache/cache_index.h"
-#include "storage/cache/cache_window.h"
+#include "storage/cache/ptree.h"
 #include "storage/keys.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,18 +45,96 @@ enum {
 	CACHE_NODES_BYTES = 1024,           /* of trees that an event replaces, about */
 };
 
+/* ---- all objects of a kind, and what finds them by label and field: immutable trees that share what they have in common (cache_read.c) ---- */
+
+/* `ns/name` or `name`: the end of the key in etcd, and the order of everything. */
+static inline struct str cached_key(const struct cached *o)
+{
+	return o->ns.n ? (struct str){o->ns.p, o->ns.n + 1 + o->name.n} : o->name;
+}
+
+/* All objects of a kind. `objects` is ordered by cached_key and holds references. `index` is
+ * ordered by term, then cached_key, and holds none: its objects are in the `objects` beside it. */
+struct roots {
+	struct ptree objects, index;
+};
+
+void roots_init(struct roots *r);
+void roots_done(struct roots *r);
+struct cached *roots_get(const struct roots *r, struct str key);
+/* Replaces old by now, which have the same key. old NULL: adds; now NULL: removes. */
+void roots_replace(struct roots *r, struct cached *old, struct cached *now);
+/* Fills empty roots with v: n references in the order of cached_key, which the roots take over. */
+void roots_load(struct roots *r, struct cached **v, size_t n);
+/* Keys from `first` (included; empty: the start) to `last` (excluded; empty: the end), as ranks. */
+struct range {
+	size_t first, last;
+};
+
+struct cache_snapshot {
+	_Atomic uint32_t refs;
+	int64_t revision;
+	const struct kind *kind;
+	struct roots roots;
+};
+struct cache_snapshot *snapshot_new(const struct kind *kind, int64_t revision, const struct roots *roots); /* shares them */
+struct cache_snapshot *snapshot_ref(struct cache_snapshot *s);
+
+/* ---- the latest events of a kind, from which watches begin and resume (cache_window.c) ---- */
+
+struct event {
+	_Atomic uint32_t refs;
+	int64_t revision;
+	struct cached *old, *now;      /* NULL: was not there, is not there any more */
+	_Atomic(struct cached *) gone; /* old at this event's revision; made when the first watcher must see it */
+};
+
+struct event *event_new(int64_t revision, struct cached *old, struct cached *now); /* takes references of its own */
+struct event *event_ref(struct event *e);
+struct event *event_unref(struct event *e);
+struct cached *event_gone(struct event *e); /* a reference */
+
+/* Recent events of a kind, numbered from 0 on since the start, ascending by revision. */
+struct window {
+	struct event **ring;
+	size_t cap;          /* power of two */
+	uint64_t first, end; /* numbers: the oldest kept, the next to come */
+	size_t bytes, max_events, max_bytes;
+	int64_t floor; /* states at this revision and later can be rebuilt, and all events after it are there */
+	int64_t cut;   /* some of this revision's events may be missing: no watch can resume at it; 0: none */
+};
+
+struct event *window_at(const struct window *w, uint64_t number);
+void window_clear(struct window *w);
+void window_append(struct window *w, struct event *e);           /* takes it */
+uint64_t window_after(const struct window *w, int64_t revision); /* number of the first event with a later revision */
+
+/* ---- how many objects of a kind are stored in which version, and what could not be read (cache.c) ---- */
+
+/* Used by the writer. */
+struct census {
+	size_t stored[KIND_VERSIONS_MAX];
+	struct map unread;   /* end of the key -> struct unread: what could not be decoded */
+	struct list unknown; /* those in an unknown version */
+	size_t n_unknown, n_unreadable;
+};
+
+void census_init(struct census *s);
+void census_done(struct census *s);
+
 /* ---- one kind ---- */
 
 struct feed {
 	struct cache *cache;
 	const struct kind *kind;
 
-	/* the writer's */
+	/* used by the writer */
 	struct roots work;
 	struct event **pending; /* of the batch being applied */
 	size_t n_pending, cap_pending;
 	struct cached **loaded; /* by a load under way, in key order */
 	size_t n_loaded, cap_loaded;
+	size_t n_put;                  /* keys that were last written at the loaded revision */
 	struct census census, loading; /* of work, and of what is loaded */
 	bool is_touched;        /* newest has to be replaced */
 	int64_t lost; /* at this revision of the batch something happened to an object of an unknown version; 0: nothing */
@@ -65,7 +148,7 @@ struct feed {
 	/* lock */
 	pthread_mutex_t lock;
 	struct window window;
-	uint64_t dispatched;    /* number: all watchers know of the events before */
+	uint64_t dispatched;    /* number: all watchers have been offered the events before it */
 	struct list everywhere; /* watchers of all namespaces */
 	struct map namespaces;  /* name -> struct ns_watchers */
 	struct list pins;       /* struct pin, oldest first */
@@ -75,34 +158,33 @@ struct feed {
 void feed_init(struct feed *f, struct cache *c, const struct kind *kind);
 void feed_done(struct feed *f);
 
-/* Ends pins whose time is over, or whose revision is older than this. How many are left. */
+/* Ends pins whose time is over, or whose revision is older than this. Returns how many are left. */
 size_t feed_expire_pins(struct feed *f, int64_t revision);
-/* An event is about to be appended: what it replaces is kept by the pins that show it. Beyond the ceiling the oldest state goes. Feed locked. */
+/* Call it before an event is appended: the pins that show the replaced object keep it, and are
+ * charged. Beyond the ceiling the oldest state goes. Feed locked. */
 void feed_charge_pins(struct feed *f, const struct event *e);
 
-/* ---- writing (cache_apply.c) ---- */
+/* ---- writing (cache.c) ---- */
 
 /* The feed that a key under PREFIX/objects/ belongs to, and the rest of the key; NULL: not a kind of ours. */
 struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_rest);
-/* NULL: counted, noted and reported. */
-struct cached *cache_decode(
-	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv);
-/* Its two halves. Any thread, several at once: NULL: it is no object of the kind that is known here. */
+/* The two halves of decoding a value. This one may run on any thread, several at once. It
+ * returns NULL when the value is no object of a known kind. */
 struct cached *cache_decode_only(const struct feed *f, struct str rest, const struct storage_kv *kv);
-/* The writer, in the order of keys: what has been decoded, or NULL, which is counted, noted and reported. Returns o. */
+/* Takes a decoded object, or NULL, which is counted, noted and reported. Returns o. Only the
+ * writer calls it, in key order. */
 struct cached *cache_take_decoded(struct cache *c, const struct feed *f, struct census *census, struct str rest,
 	const struct storage_kv *kv, struct cached *o);
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision);
-/* Puts what has been loaded in the place of what was there. */
+/* Replaces the cached state by the loaded one. */
 void cache_install(struct cache *c, int64_t revision);
 
-/* ---- another history (cache_restore.c) ---- */
+/* ---- another history (cache_load.c) ---- */
 
-/* Is what the store answered of the history that is shown? floor: the cache's revision when it was asked. False: all that is known is given up,
- * everything is loaded again, and whoever waits is told. Completion thread, no lock held. */
+/* Returns true when the store's answer is of the history that is shown. Otherwise everything
+ * known is given up and loaded again, and waits fail. floor: the cache's revision when the store
+ * was asked. Completion thread, no lock held. */
 bool cache_check_history(struct cache *c, const struct storage_op *op, int64_t floor);
-void cache_compare_history(struct cache *c, const struct storage_op *op); /* the same, of what is about to be loaded */
-void cache_give_up(struct cache *c);
 
 /* ---- loading (cache_load.c) ---- */
 
@@ -116,12 +198,19 @@ struct load_page {
 
 struct load {
 	struct load_page pages[2]; /* one is decoded while the other is under way */
-	unsigned page;             /* which is under way */
+	unsigned page;             /* the index of the page under way */
 	int64_t revision;          /* the one being loaded: the first page's */
+	int64_t n_new;             /* keys that this revision has created */
+	struct storage_range before; /* the number of keys before this revision */
+	size_t n_deleted;            /* keys that this revision has deleted; SIZE_MAX: not known */
+	struct storage_txn fence;
+	struct storage_step fence_step;
 	int64_t limit;             /* keys in a page */
 	int64_t backoff_ms;
 };
 
+/* Returns true when the loaded revision may have changed several objects of the kind. */
+bool load_is_cut(const struct load *l, const struct feed *f);
 void cache_load_init(struct cache *c);
 void cache_load_done(struct cache *c);
 void cache_load_start(struct cache *c); /* now, or once more */
@@ -129,16 +218,18 @@ void cache_load_start(struct cache *c); /* now, or once more */
 /* ---- watchers (cache_watch.c) ---- */
 
 void feed_dispatch(struct feed *f);
-/* Events up to this revision are missing: ends the watchers that wanted any of them. Feed locked. */
+/* Ends the watchers that wanted any event up to this revision, because some are missing. Feed
+ * locked. */
 void feed_lose(struct feed *f, int64_t to);
 void feed_watchers_restored(struct feed *f); /* ends all of them. Feed locked */
 void feed_watchers_done(struct feed *f);
 
 /* ---- freshness (cache_fresh.c) ---- */
 
-/* What etcd said of all objects at one revision: how many keys they have, and which of those changed last, and when. A state of the cache that
- * has as many, and has seen that change, is the state at that revision: each key there was last written before, so the cache has it, as it is;
- * and as it has no more of them, it has no others. */
+/* etcd's description of all objects at one revision: how many keys there are, and which changed
+ * last, and when. A state of the cache with as many keys that has seen this change is the state
+ * at that revision. Each key was last written before, so the cache has it as it is; and since
+ * the numbers are equal, it has no others. */
 struct proof {
 	int64_t revision, newest, n_keys; /* all 0: etcd has said nothing */
 };
@@ -146,16 +237,18 @@ struct proof {
 struct fresh {
 	struct list joining; /* waits for the next round of the read index */
 	struct list asking;  /* their round is under way */
-	struct list waiting; /* know their revision */
-	bool is_asking, is_fencing; /* is_fencing: or proving */
-	_Atomic unsigned n_looking; /* waits that have ended and are not settled: while there are, the next round is held */
+	struct list waiting; /* waits that know their revision */
+	bool is_asking, is_fencing; /* is_fencing: a fence or a proof is under way */
+	/* waits that have ended and are not settled; while there are some, the next round is
+	 * held */
+	_Atomic unsigned n_looking;
 	int64_t hold_until_ms; /* but not longer */
 	struct storage_range round;
 	int64_t round_floor; /* the cache's revision when it began */
 	struct storage_txn fence;
 	struct storage_step fence_step;
 	int64_t fence_at_ms; /* when the timer will see whether one is needed; 0: not planned */
-	int64_t fence_not_before_ms; /* etcd has refused one: until then there are proofs instead */
+	int64_t fence_not_before_ms; /* after etcd has refused a fence: until then proofs take its place */
 	struct storage_range asked;
 	uint32_t asked_epoch;
 	int64_t asked_ms, proof_not_before_ms; /* etcd spends at most half of its time on them */
@@ -163,26 +256,28 @@ struct fresh {
 };
 
 void cache_fresh_init(struct cache *c);
-void cache_fresh_done(struct cache *c);
 void cache_fresh_advance(struct cache *c); /* the revision has grown: ends waits */
-void cache_fresh_give_up(struct cache *c); /* what was waited for will not come: ends all waits that know what it is */
+/* Writes a fence because no watch can resume at the cache's revision. Otherwise a client that
+ * lists again would be refused again. */
+void cache_step_over(struct cache *c, int64_t revision);
+void cache_fresh_give_up(struct cache *c); /* ends all waits for a known revision, which will not come */
 
 /* ---- the whole ---- */
 
 struct cache {
 	struct storage *storage;
 	struct cache_options options;
-	struct arena arena; /* of keys, for as long as the cache lives */
+	struct arena arena; /* of keys, for the cache's life */
 	struct str prefix_key, prefix_end, objects_key, objects_end, compact_key, fence_key;
 	struct feed *feeds; /* by kind index */
 	size_t n_feeds;
 
-	/* the writer's */
+	/* used by the writer */
 	struct load load;
 	struct storage_watch watch;
 	int64_t n_keys;   /* below PREFIX/objects/, known or not */
-	bool is_given_up; /* the watch goes on until it has ended, and tells nothing any more */
-	uint64_t cluster; /* what was loaded from; 0: it does not say */
+	bool is_given_up; /* the watch is ending, and its events are ignored */
+	uint64_t cluster; /* the etcd cluster that was loaded from; 0: unknown */
 	uint32_t epoch;   /* of histories */
 
 	pthread_mutex_t lock;
@@ -199,7 +294,7 @@ struct cache {
 
 	int64_t n_keys_shown;                /* as of revision */
 	_Atomic int64_t revision, forgotten; /* written under lock */
-	_Atomic int64_t lost;                /* how far a history had come that has been given up; 0: none has */
+	_Atomic int64_t lost;                /* the last revision of a history that was given up; 0: none was */
 	_Atomic bool is_ready, is_connected;
 	_Atomic size_t n_watchers;
 	_Atomic size_t pinned_bytes; /* see feed_charge_pins() */
@@ -207,15 +302,14 @@ struct cache {
 };
 
 void cache_say(struct cache *c, const char *format, ...) _printf_(2, 3); /* on_state */
-/* Balance each other around whatever will call back. False: the cache is closing, nothing may be started. */
+/* Call these around every operation that will call back. cache_busy() returns false when the
+ * cache is closing: then nothing may be started. */
 bool cache_busy(struct cache *c);
 void cache_idle(struct cache *c);
 
-/* The timer thread (cache_timer.c): retries, deadlines, fences, pins. */
-void cache_timer_start(struct cache *c);
-void cache_timer_stop(struct cache *c);              /* the cache is closing */
 void cache_timer_by(struct cache *c, int64_t at_ms); /* lock held: must wake by then */
-/* What is due, and when next: lock held, which they may release and take again. */
+/* Each does what is due and returns when it is next due. The lock is held; they may release it
+ * and take it again. */
 int64_t cache_pins_tick(struct cache *c, int64_t now_ms);
 int64_t cache_load_tick(struct cache *c, int64_t now_ms);
 int64_t cache_fresh_tick(struct cache *c, int64_t now_ms);

@@ -1,7 +1,7 @@
-/* Two costs are kept apart. An event costs the writer a comparison for each armed watcher that it
- * may concern. Reading is done by the watchers' threads, each at its own pace, from the shared
- * window: so a slow one costs memory to nobody. Feeds are locked for eight events at a time, which
- * keeps readers and writer from waiting long for each other. */
+/* Watchers, and the dispatch of events to them. An event costs the writer a comparison for each
+ * armed watcher that it may concern. The watchers' threads read, each at its own pace, from the
+ * shared window, so a slow one costs no memory. Feeds are locked for eight events at a time, so
+ * readers and writer do not wait long for each other. */
 #include "storage/cache/cache_private.h"
 #include <errno.h>
 
@@ -10,9 +10,10 @@ enum {
 	DISPATCH_CHUNK = 8, /* events offered before the feed is let go for a moment */
 };
 
-/* Between calls a watcher is either at work, with a cursor of its own, or armed: it has seen everything, waits in its list, and
- * the dispatcher moves its cursor to the first event that concerns it. So watchers whom nothing concerns cost nothing but the
- * look at them, and never fall out of the window. */
+/* Between calls a watcher is either at work, with a cursor of its own, or armed. An armed
+ * watcher has seen everything and waits in its list; the dispatcher moves its cursor to the
+ * first event that concerns it. So a watcher that no event concerns costs only the look at it,
+ * and never falls out of the window. */
 struct cache_watcher {
 	struct list node;
 	struct feed *feed;
@@ -23,17 +24,21 @@ struct cache_watcher {
 
 	/* feed.lock */
 	uint64_t next;         /* number of the next event to look at; armed: none before it concerns us */
-	int64_t from_revision; /* events up to here are not wanted */
+	int64_t from_revision; /* events up to here are skipped */
+	/* events of this revision are delivered if several concern the watcher:
+	 * watcher_resume(); 0: decided */
+	int64_t resumes_at;
 	int64_t revision;      /* see cache_watch_revision(), when not armed */
-	/* lost: something that it wanted is gone. restored: what it was told is void, too. */
+	/* is_lost: an event that the watcher wanted is gone. is_restored: its earlier events are
+	 * void, too. */
 	bool is_armed, is_lost, is_restored;
 
-	/* of the thread that calls cache_watch_next() */
+	/* used by the thread that calls cache_watch_next() */
 	struct event *batch[BATCH_MAX];
 	size_t at, n;
 };
 
-/* Watchers of one namespace, gone with the last one. */
+/* The watchers of one namespace; the last one removes this struct. */
 struct ns_watchers {
 	struct list watchers;
 };
@@ -67,9 +72,32 @@ static enum concern watcher_concern(const struct cache_watcher *w, const struct 
 	return e->revision > w->from_revision ? concerns[before][now] : CONCERN_NONE;
 }
 
+/* Decides which events of the resume revision are sent again. The client may have seen one and
+ * not the others: its connection can break between any two. It is called as soon as the revision
+ * has come. All its events are in the window then, or the watcher is lost. Feed locked. */
+static void watcher_resume(struct cache_watcher *w, const struct feed *f)
+{
+	uint64_t from = window_after(&f->window, w->resumes_at - 1), to = window_after(&f->window, w->resumes_at);
+	size_t n = 0;
+
+	if (w->resumes_at == 0 || (from == to && cache_revision(f->cache) < w->resumes_at)) {
+		return;
+	}
+	w->from_revision = w->resumes_at - 1;
+	for (uint64_t i = from; i < to; i++) {
+		n += watcher_concern(w, window_at(&f->window, i)) != CONCERN_NONE;
+	}
+	if (n > 1) {
+		w->next = MIN(w->next, from);
+	} else {
+		w->from_revision = w->resumes_at;
+	}
+	w->resumes_at = 0;
+}
+
 /* ---- dispatching ---- */
 
-/* seen: the revision up to which it has seen everything. */
+/* Takes a watcher out of its list. seen: the revision up to which it has seen everything. */
 static void watcher_disarm(struct cache_watcher *w, int64_t seen)
 {
 	w->is_armed = false;
@@ -81,6 +109,9 @@ static void watchers_offer(struct list *watchers, uint64_t number, const struct 
 	list_for_each(it, watchers) {
 		struct cache_watcher *w = list_entry(it, struct cache_watcher, node);
 
+		if (w->resumes_at == e->revision) {
+			watcher_resume(w, w->feed);
+		}
 		if (w->is_armed && w->next <= number && watcher_concern(w, e) != CONCERN_NONE) {
 			w->next = number;
 			watcher_disarm(w, e->revision - 1);
@@ -100,7 +131,7 @@ static void feed_offer(struct feed *f, uint64_t number)
 	}
 }
 
-/* Offers some of what has been appended; false: that was all. */
+/* Offers some of the appended events to watchers. Returns false when that was all. */
 static bool feed_dispatch_some(struct feed *f)
 {
 	uint64_t stop = MIN(f->window.end, f->dispatched + DISPATCH_CHUNK);
@@ -133,7 +164,8 @@ static void watcher_lose(struct cache_watcher *w)
 	}
 }
 
-/* Armed, and something it has not been offered has left the window: more came in one batch than fits. */
+/* Ends an armed watcher if events that it was not offered have left the window: one batch had
+ * more than fit. */
 static void watcher_lose_behind(struct cache_watcher *w, const void *arg)
 {
 	const struct feed *f = arg;
@@ -160,7 +192,9 @@ void feed_dispatch(struct feed *f)
 
 static void watcher_lose_before(struct cache_watcher *w, const void *arg)
 {
-	if (w->from_revision < *(const int64_t *)arg) {
+	int64_t to = *(const int64_t *)arg;
+
+	if (w->from_revision < to || (w->resumes_at == to && w->feed->window.cut == to)) {
 		watcher_lose(w);
 	}
 }
@@ -212,11 +246,17 @@ static void watcher_leave(struct cache_watcher *w, struct feed *f)
 	}
 }
 
-/* A future revision may be one that another replica has shown already; or one of a history that is gone. As long as this one has not come as far, that
- * is what it is taken for: who lists again for nothing misses nothing. Feed locked. */
-static bool feed_has_history(const struct feed *f, int64_t from_revision)
+/* Returns true when a watch from that revision can begin. After a restore, a future revision may
+ * come from another replica, or from the history that is gone. It counts as gone until this
+ * cache has come as far as that history: a client that lists again for nothing misses nothing.
+ * Feed locked. */
+static bool feed_has_history(const struct feed *f, int64_t from_revision, bool resumes)
 {
 	int64_t revision = cache_revision(f->cache);
+
+	if (resumes && from_revision == f->window.cut) {
+		return false;
+	}
 
 	if (from_revision > revision && revision <= atomic_load(&f->cache->lost)) {
 		return false;
@@ -246,7 +286,7 @@ int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct c
 {
 	struct feed *f = &c->feeds[options->kind->index];
 	struct cache_watcher *w;
-	bool has_history;
+	bool has_history, is_cut;
 
 	if (!cache_admit_watcher(c)) {
 		return -EMFILE;
@@ -257,13 +297,19 @@ int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct c
 	w->wake = options->wake;
 	w->ctx = options->ctx;
 	w->from_revision = w->revision = options->from_revision;
+	w->resumes_at = options->resumes ? options->from_revision : 0;
 	pthread_mutex_lock(&f->lock);
-	has_history = feed_has_history(f, options->from_revision);
+	has_history = feed_has_history(f, options->from_revision, options->resumes);
 	if (has_history) {
 		w->next = window_after(&f->window, options->from_revision);
 		watcher_join(w, f);
+		watcher_resume(w, f);
 	}
+	is_cut = options->from_revision == f->window.cut;
 	pthread_mutex_unlock(&f->lock);
+	if (!has_history && is_cut) {
+		cache_step_over(c, options->from_revision);
+	}
 	if (!has_history) {
 		watcher_free(w);
 		return CACHE_EXPIRED;
@@ -290,7 +336,7 @@ void feed_watchers_done(struct feed *f)
 
 /* ---- reading ---- */
 
-/* Up to where an armed watcher has seen everything. Feed locked. */
+/* Returns the revision up to which an armed watcher has seen everything. Feed locked. */
 static int64_t feed_dispatched_revision(const struct feed *f)
 {
 	if (f->dispatched < f->window.end) {
@@ -306,6 +352,7 @@ static enum cache_next watcher_refill(struct cache_watcher *w, struct feed *f)
 		watcher_disarm(w, feed_dispatched_revision(f));
 		w->next = MAX(w->next, f->dispatched);
 	}
+	watcher_resume(w, f);
 	if (w->is_restored) {
 		return CACHE_NEXT_RESTORED;
 	}
@@ -328,7 +375,8 @@ static struct cached *event_object(struct event *e, enum concern concern)
 	return concern == CONCERN_DELETED ? event_gone(e) : cached_ref(e->now);
 }
 
-/* The next of the batch that concerns us; false: the batch is used up. */
+/* Returns the next event of the batch that concerns the watcher. Returns false when the batch is
+ * used up. */
 static bool watcher_take(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object)
 {
 	static const enum watch_type types[] = {

@@ -1,12 +1,11 @@
-/* Events have numbers that are never used again. So a cursor is a number, and whoever fell out of
- * the window sees it by comparing. Old states are made by taking events back from a known one:
- * trees share nodes, so that costs what has changed. Pins are charged for what only they keep,
- * because a page that is never asked for must not hold memory. */
-#include "storage/cache/cache_window.h"
-
+/* The recent events of a kind, and past states made from them. Event numbers are never reused,
+ * so a cursor is a number, and a reader that fell out of the window sees it by comparing. Old
+ * states are made by taking events back from a known one: trees share nodes, so that costs what
+ * has changed. Pins are charged for what only they keep, because a page that is never requested
+ * must not hold memory. */
 #include "storage/cache/cache_private.h"
 
-/* Places. The ring grows with the events: many kinds have few. */
+/* The first size of the ring. It grows with the events, since many kinds have few. */
 enum { WINDOW_FIRST = 64 };
 
 /* ---- events ---- */
@@ -40,7 +39,8 @@ struct event *event_unref(struct event *e)
 	return NULL;
 }
 
-/* One copy for all watchers: what is made of it to be sent can then be shared, too. */
+/* Returns the deleted object of an event. All watchers share one copy, so its encoded form can
+ * be shared, too. */
 struct cached *event_gone(struct event *e)
 {
 	struct cached *gone = atomic_load_explicit(&e->gone, memory_order_acquire), *made;
@@ -48,7 +48,7 @@ struct cached *event_gone(struct event *e)
 	if (gone) {
 		return cached_ref(gone);
 	}
-	made = cached_at_revision(e->old, e->revision);
+	made = cached_gone(e->old, e->revision);
 	if (atomic_compare_exchange_strong(&e->gone, &gone, made)) {
 		return cached_ref(made);
 	}
@@ -56,7 +56,8 @@ struct cached *event_gone(struct event *e)
 	return cached_ref(gone);
 }
 
-/* What an event keeps in memory that nothing else does: its `now` is in the tree, or some later event's `old`. */
+/* Returns the bytes that only the event keeps: its `now` is in the tree, or is a later event's
+ * `old`. */
 static size_t event_bytes(const struct event *e)
 {
 	return sizeof(*e) + (e->old ? e->old->size : 0);
@@ -64,7 +65,7 @@ static size_t event_bytes(const struct event *e)
 
 /* ---- windows ---- */
 
-void window_init(struct window *w, size_t max_events, size_t max_bytes)
+static void window_init(struct window *w, size_t max_events, size_t max_bytes)
 {
 	*w = (struct window){.max_events = max_events, .max_bytes = max_bytes};
 }
@@ -86,6 +87,9 @@ static void window_drop(struct window *w)
 	w->bytes -= event_bytes(e);
 	w->floor = e->revision;
 	w->first++;
+	if (w->first < w->end && window_at(w, w->first)->revision == e->revision) {
+		w->cut = e->revision;
+	}
 	event_unref(e);
 }
 
@@ -96,7 +100,7 @@ void window_clear(struct window *w)
 	}
 }
 
-void window_done(struct window *w)
+static void window_done(struct window *w)
 {
 	window_clear(w);
 	w->ring = mem_free(w->ring);
@@ -121,7 +125,7 @@ void window_append(struct window *w, struct event *e)
 	}
 	*window_slot(w, w->end++) = e;
 	w->bytes += event_bytes(e);
-	/* The newest one stays, however large: watchers have yet to see it. */
+	/* The newest event stays, however large: watchers have yet to see it. */
 	while (w->end - w->first > w->max_events || (w->bytes > w->max_bytes && w->end - w->first > 1)) {
 		window_drop(w);
 	}
@@ -149,10 +153,10 @@ struct pin {
 	struct list node;
 	struct cache_snapshot *snapshot;
 	int64_t until_ms;
-	size_t bytes; /* of what has been replaced since, and no later pin shows */
+	size_t bytes; /* of objects that were replaced since, and that no later pin shows */
 };
 
-/* The one that shows the latest state before that revision. */
+/* Returns the pin of the latest state before that revision. */
 static struct pin *pin_before(struct feed *f, int64_t revision)
 {
 	struct pin *latest = NULL;
@@ -167,7 +171,8 @@ static struct pin *pin_before(struct feed *f, int64_t revision)
 	return latest;
 }
 
-/* What this pin alone has kept is free now; what an earlier one may keep, too, is charged to that. */
+/* Frees a pin and what it alone has kept. What an earlier pin may keep, too, is charged to that
+ * one. */
 static void pin_free(struct feed *f, struct pin *p)
 {
 	struct pin *before = pin_before(f, p->snapshot->revision);
@@ -328,7 +333,7 @@ void feed_done(struct feed *f)
 
 /* ---- the past ---- */
 
-/* How a wanted state follows from a known one: take back these events, the last one first. */
+/* The way from a known state to the wanted one: take back these events, the last one first. */
 struct rewind {
 	struct cache_snapshot *base;
 	struct event **events;
@@ -344,7 +349,8 @@ static void rewind_done(struct rewind *r)
 	cache_snapshot_unref(r->base);
 }
 
-/* The known state with the fewest events between it and `revision`: the newest one or a pinned one. Feed locked. */
+/* Returns the known state, newest or pinned, with the fewest events between it and `revision`.
+ * Feed locked. */
 static struct cache_snapshot *rewind_base(struct feed *f, int64_t revision)
 {
 	struct cache_snapshot *base = cache_snapshot(f->cache, f->kind);
@@ -360,7 +366,7 @@ static struct cache_snapshot *rewind_base(struct feed *f, int64_t revision)
 	return base;
 }
 
-/* Feed locked: whatever the base has seen is in the window. */
+/* Collects the events to take back; all that the base has seen are in the window. Feed locked. */
 static void rewind_collect(struct rewind *r, const struct feed *f, int64_t revision)
 {
 	uint64_t from = window_after(&f->window, revision), to = window_after(&f->window, r->base->revision);
@@ -385,7 +391,8 @@ static struct cache_snapshot *rewind_run(struct rewind *r, int64_t revision)
 	return s;
 }
 
-/* Feed locked: the newest snapshot and the window belong together. */
+/* Chooses the base and its events. The feed is locked, since the newest snapshot and the window
+ * belong together. */
 static enum cache_result rewind_prepare(struct rewind *r, struct feed *f, int64_t revision)
 {
 	struct pin *p = pin_find(f, revision);
@@ -404,7 +411,7 @@ static enum cache_result rewind_prepare(struct rewind *r, struct feed *f, int64_
 
 enum cache_result cache_snapshot_at(struct cache *c, const struct kind *kind, int64_t revision, struct cache_snapshot **ret)
 {
-	/* So much work is worth remembering. */
+	/* A state made from more events than this is pinned. */
 	enum { MANY_EVENTS = 64 };
 	struct feed *f = &c->feeds[kind->index];
 	enum cache_result result;

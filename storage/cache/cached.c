@@ -1,12 +1,21 @@
-/* There are as many of these as objects in etcd, so each is one allocation: the struct, the text,
- * then what is not in the text. The stored text is scanned and not parsed for its places: annals
- * wrote nearly all of it, in one spelling. What is spelled otherwise is written anew first, so only
- * one spelling is ever shown. */
+/* One object of the cache: how it is made from etcd's value, and how it is shown.
+ *
+ * There are as many of these as objects in etcd, so each is one allocation. It has the struct, the text,
+ * then the strings that are not in the text. The stored text is scanned for the places of its
+ * members, not parsed, since annals wrote nearly all of it in one spelling. Text in another
+ * spelling is rewritten first, so only one spelling is ever shown.
+ *
+ * The digest of an object that was created through a version without one
+ * (docs/reference/digest.md) is not in the body, which all versions share. Its own versions
+ * insert it. Most objects are never shown there, so the first reader that needs the digest makes
+ * it, and the object keeps it. */
+#include "api/model/digest.h"
 #include "storage/cache/cache_private.h"
-#include "storage/cache/cached_digest.h"
-#include "storage/cache/cached_fields.h"
 #include "storage/cache/shared.h"
+
+#include <assert.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* Decoding an object of the usual size stays within the stack; a hostile one may want a node for every byte or two. */
@@ -16,7 +25,7 @@ enum {
 	REVISION_SIZE = 64,
 };
 
-/* Stored text, taken apart: {"kind":K,"apiVersion":V, and what we keep of it. */
+/* Stored text, taken apart: {"kind":K,"apiVersion":V, and the parts that are kept. */
 struct layout {
 	struct str api_version;
 	struct str body;     /* `"metadata":{` to the end */
@@ -25,12 +34,12 @@ struct layout {
 	struct str fields;   /* managedFields with the comma before it, where resourceVersion goes before that; or empty */
 };
 
-/* A copy of text, one place of which is replaced; and perhaps another behind that. */
+/* A copy of text in which one place is replaced, and perhaps another behind it. */
 struct splice {
 	struct str from;
-	size_t at, cut; /* these bytes of `from` give way to ... */
+	size_t at, cut; /* these bytes of `from` are replaced by ... */
 	struct str insert;
-	size_t at_fields, cut_fields; /* cut_fields 0: nothing; else they give way to ... */
+	size_t at_fields, cut_fields; /* cut_fields 0: no second place; otherwise these bytes are replaced by ... */
 	struct str times;
 };
 
@@ -52,13 +61,168 @@ struct cached *cached_unref(struct cached *o)
 	return NULL;
 }
 
-/* What is not atomic. */
+/* Copies all members but the atomic ones. */
 static void cached_copy(struct cached *to, const struct cached *from)
 {
 	size_t at = offsetof(struct cached, kind);
 
 	memcpy((char *)to + at, (const char *)from + at, sizeof(*to) - at);
 }
+
+enum { CACHED_FIELDS = 3 }; /* of the pieces, the first that is part of managedFields */
+
+static size_t n_slices(const struct cached *o)
+{
+	return 2 * (size_t)o->n_labels + o->kind->n_selectable + o->n_computed;
+}
+
+/* Returns the body's own bytes, without the shared ones. */
+static struct str cached_own(const struct cached *o)
+{
+	return (struct str){(const char *)(o + 1) + n_slices(o) * sizeof(struct cached_slice), o->n_text};
+}
+
+/* Returns the end of a string in JSON text: its closing quote, or end. p is at its opening
+ * quote. */
+static const char *text_string_end(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++) {
+		p += *p == '\\';
+	}
+	return MIN(p, end);
+}
+
+/* ---- the digest's place ---- */
+
+struct text_member {
+	struct str name, value;
+};
+
+/* Returns the end of a member's value: a comma, or the object's closing brace. p is behind the
+ * member's name. */
+static const char *value_end(const char *p, const char *end)
+{
+	unsigned depth = 0;
+
+	for (; p < end; p++) {
+		if (*p == '"') {
+			p = text_string_end(p, end);
+		} else if (*p == '{' || *p == '[') {
+			depth++;
+		} else if (depth == 0 && (*p == ',' || *p == '}')) {
+			break;
+		} else if (*p == '}' || *p == ']') {
+			depth--;
+		}
+	}
+	return MIN(p, end);
+}
+
+/* Reads the next member of an object without blanks. *p is at its opening brace at first, then
+ * at the end of the last member. */
+static bool member_next(const char **p, const char *end, struct text_member *ret)
+{
+	const char *name = *p + 1;
+
+	if (name >= end || *name != '"') {
+		return false;
+	}
+	const char *name_end = text_string_end(name, end), *value = MIN(name_end + 2, end);
+	*p = value_end(value, end);
+	ret->name = (struct str){name + 1, (size_t)(name_end - name) - 1};
+	ret->value = (struct str){value, (size_t)(*p - value)};
+	return true;
+}
+
+/* Returns where to insert in front of the next member. at: where member_next() began. */
+static const char *place_at(const char *at)
+{
+	return *at == '{' ? at + 1 : at;
+}
+
+/* Returns the digest's place among the annotations, which are sorted as Go's encoder writes
+ * maps. NULL: the digest is there already. */
+static const char *place_among(struct str annotations)
+{
+	const char *p = annotations.p, *end = p + annotations.n, *at = p, *place = NULL;
+	struct text_member m;
+
+	for (; member_next(&p, end, &m); at = p) {
+		int order = str_cmp(m.name, ANNOTATION_DIGEST);
+		if (order == 0) {
+			return NULL;
+		}
+		if (order > 0 && !place) {
+			place = place_at(at);
+		}
+	}
+	return place ? place : place_at(p);
+}
+
+static bool comes_behind_annotations(struct str name)
+{
+	return str_is(name, "ownerReferences") || str_is(name, "finalizers") || str_is(name, "managedFields");
+}
+
+/* Returns where in a body the digest goes: among the annotations, or with a map of its own. 0:
+ * it is there, or has no place. */
+static size_t cached_digest_place(struct str body, bool *ret_opens_annotations)
+{
+	const char *p = body.p + strlen("\"metadata\":"), *end = body.p + body.n, *at = p, *place = NULL;
+	struct text_member m;
+
+	*ret_opens_annotations = true;
+	for (; member_next(&p, end, &m); at = p) {
+		if (str_is(m.name, "annotations")) {
+			*ret_opens_annotations = false;
+			place = str_starts(m.value, STR("{")) ? place_among(m.value) : NULL;
+			return place ? (size_t)(place - body.p) : 0;
+		}
+		if (!place && comes_behind_annotations(m.name)) {
+			place = place_at(at);
+		}
+	}
+	return (size_t)((place ? place : place_at(p)) - body.p);
+}
+
+bool cached_body_hides_digest(const struct kind *kind, struct str body, const struct version *v)
+{
+	bool opens;
+
+	return kind->history && version_is_own(v, kind) && cached_digest_place(body, &opens) > 0;
+}
+
+/* The text around the inserted digest. */
+struct frame {
+	struct str before, behind;
+};
+
+static struct frame frame_of(const struct cached *o)
+{
+	const char *at = cached_own(o).p + o->digest_at;
+	/* Shared text begins with a comma. */
+	bool is_first = at[-1] == '{' || at[-1] == ',', is_last = *at == '}' && !(o->fields && o->digest_at == o->fields_at);
+	const char *before = is_first ? "\"" : ",\"", *behind = is_first && !is_last ? "\"," : "\"";
+
+	if (o->opens_annotations) {
+		before = is_first ? "\"annotations\":{\"" : ",\"annotations\":{\"";
+		behind = is_first && !is_last ? "\"}," : "\"}";
+	}
+	return (struct frame){str_of(before), str_of(behind)};
+}
+
+/* Returns the bytes of the digest's text, whether it has been made or not. */
+static size_t cached_digest_size(const struct cached *o)
+{
+	if (o->digest_at == 0) {
+		return 0;
+	}
+	struct frame f = frame_of(o);
+
+	return f.before.n + ANNOTATION_DIGEST.n + strlen("\":\"") + DIGEST_SIZE - 1 + f.behind.n;
+}
+
+/* ---- objects from etcd's values ---- */
 
 static bool take(struct str *text, struct str prefix)
 {
@@ -70,7 +234,8 @@ static bool take(struct str *text, struct str prefix)
 	return true;
 }
 
-/* Finds metadata's closing brace, where uid ends, and managedFields. False: it has a resourceVersion, which ours would contradict, or blanks, or nothing. */
+/* Finds metadata's closing brace, the end of uid, and managedFields. Returns false when metadata
+ * is empty, has blanks, or has a resourceVersion, which would contradict the inserted one. */
 static bool metadata_scan(struct layout *l, const char *p, const char *end)
 {
 	const char *start = p;
@@ -87,7 +252,7 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 			if (l->fields.n > 0 && l->uid_end && l->fields.p < l->uid_end) {
 				l->fields = (struct str){NULL, 0};
 			}
-			return l->metadata.n > 2; /* a comma will follow what is put in */
+			return l->metadata.n > 2; /* a comma follows the inserted text */
 		} else if (*p == ']' && depth == 1 && str_is(key, "managedFields") && key.p[-2] == ',') {
 			l->fields = (struct str){key.p - 2, (size_t)(p + 1 - (key.p - 2))};
 		} else if (*p == ' ' || *p == '\t') {
@@ -107,7 +272,8 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 	return false;
 }
 
-/* False for text which object_encode_stored() would have spelled otherwise. Watch events are lines: no line breaks. */
+/* Takes the text apart. Returns false when object_encode_stored() would have spelled it
+ * otherwise. It has no line breaks, since watch events are lines. */
 static bool layout_read(struct layout *l, const struct kind *kind, struct str text)
 {
 	struct str rest;
@@ -122,7 +288,8 @@ static bool layout_read(struct layout *l, const struct kind *kind, struct str te
 	return take(&rest, STR("\"metadata\":")) && str_starts(rest, STR("{")) && metadata_scan(l, rest.p, rest.p + rest.n);
 }
 
-/* The same object in the spelling of object_encode_stored(), for what others wrote into the store. */
+/* Writes the object in the spelling of object_encode_stored(), when another program has written
+ * it into the store. */
 static bool text_normalize(struct buf *out, struct str text, struct arena *a)
 {
 	struct json *in, *object = json_object(a), *metadata;
@@ -168,7 +335,7 @@ static size_t splice_size(const struct splice *s)
 	return s->from.n - s->cut + s->insert.n - s->cut_fields + s->times.n;
 }
 
-/* memcpy() wants a place even for nothing. */
+/* Returns a valid pointer also for an empty text: memcpy() needs one. */
 static const char *str_text(struct str s)
 {
 	return s.n > 0 ? s.p : "";
@@ -194,7 +361,8 @@ static void splice_write(const struct splice *s, char *out)
 	put(out, s->from.p + behind, end - behind);
 }
 
-/* Where a slice of `from`, which splice_keeps() keeps, is in the copy at `out`. One that spans the replaced place grows or shrinks with it. */
+/* Returns where a slice of `from`, which splice_keeps() accepts, is in the copy at `out`. A
+ * slice that spans the replaced place grows or shrinks with it. */
 static struct str splice_move(const struct splice *s, const char *out, struct str slice)
 {
 	size_t first = (size_t)(slice.p - s->from.p), last = first + slice.n;
@@ -209,7 +377,8 @@ static struct str splice_move(const struct splice *s, const char *out, struct st
 	return (struct str){out + first, last > s->at ? slice.n + gain : slice.n};
 }
 
-/* What is being put together: the splice's text, then the tail: strings that are not in it. */
+/* A struct cached that is being assembled: the splice's text, then the tail of strings that are
+ * not in it. */
 struct building {
 	const struct splice *splice;
 	struct cached *o;
@@ -231,17 +400,12 @@ static struct str building_str(struct building *b, struct str s)
 	return (struct str){p, s.n};
 }
 
-/* Everything but the text; slices as yet where they come from. */
+/* A struct cached without its text; its slices still point to their sources. */
 struct draft {
 	struct cached o;
 	struct str *slices; /* as behind a struct cached */
 	struct str key, beyond;
 };
-
-static size_t n_slices(const struct cached *o)
-{
-	return 2 * (size_t)o->n_labels + o->kind->n_selectable + o->n_computed;
-}
 
 static size_t tail_size(const struct draft *d, const struct splice *s)
 {
@@ -253,7 +417,7 @@ static size_t tail_size(const struct draft *d, const struct splice *s)
 	return size;
 }
 
-/* Namespace and name share one text, `ns/name`: it is what trees compare (cached_key). */
+/* Copies namespace and name as one text, `ns/name`, which trees compare (cached_key). */
 static void building_key(struct building *b, const struct draft *d)
 {
 	const char *p = b->tail;
@@ -265,7 +429,7 @@ static void building_key(struct building *b, const struct draft *d)
 	b->o->name = (struct str){p + n_skip, d->key.n - n_skip};
 }
 
-/* Takes d's references to what is shared. */
+/* Builds the object. It takes over d's references to shared text. */
 static struct cached *draft_build(const struct draft *d, const struct splice *s)
 {
 	size_t n = n_slices(&d->o);
@@ -301,7 +465,7 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	return o;
 }
 
-/* The paths of the object's references, sorted, each once. */
+/* Collects the paths of the object's references, sorted, each once. */
 static size_t draft_compute(struct str *ret, const struct object *object, struct arena *a)
 {
 	struct reference references[REFERENCES_MAX];
@@ -352,8 +516,9 @@ static void draft_fill(struct draft *d, const struct object *object, struct aren
 	d->o.n_computed = (uint16_t)draft_compute(values + kind->n_selectable, object, a);
 }
 
-/* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none.
- * Returns where in the text that is made the digits are. */
+/* Inserts resourceVersion, behind uid as kube-apiserver does, or first where there is no uid. An
+ * object that was never stored (dry run) gets none. Returns where the digits are in the new
+ * text. */
 static size_t splice_revision(struct splice *s, const struct layout *l, int64_t revision, char text[REVISION_SIZE])
 {
 	const char *before = l->uid_end ? "," : "", *behind = l->uid_end ? "" : ",",
@@ -366,7 +531,7 @@ static size_t splice_revision(struct splice *s, const struct layout *l, int64_t 
 	return s->at + strlen(before) + STR("\"resourceVersion\":\"").n;
 }
 
-/* The digest's place stays in the object's own text. */
+/* Moves managedFields out to shared text. The digest's place stays in the object's own text. */
 static void draft_share_fields(struct draft *d, const struct layout *l, struct splice *s, struct arena *a)
 {
 	size_t at = (size_t)(l->fields.p - l->body.p);
@@ -393,7 +558,7 @@ static struct cached *draft_with_revision(struct draft *d, const struct layout *
 	return draft_build(d, &s);
 }
 
-/* Other forms become the hub's when they arrive: whoever reads never converts what is stored. */
+/* Converts other forms to the hub's when an object arrives, so that reading never converts. */
 static bool draft_convert(struct draft *d, struct layout *l, struct str value, const struct object *object, struct buf *hub)
 {
 	_cleanup_(buf_done) struct buf again;
@@ -402,7 +567,7 @@ static bool draft_convert(struct draft *d, struct layout *l, struct str value, c
 	buf_init(&again, DECODE_CEILING);
 	d->o.is_respelled |= !object_encode_stored(&again, object, d->o.stored_version) || !str_eq(buf_str(&again), value);
 	shown.beyond = NULL;
-	return object_encode_stored(hub, &shown, &d->o.kind->doors[0]) && layout_read(l, d->o.kind, buf_str(hub));
+	return object_encode_stored(hub, &shown, &d->o.kind->versions[0]) && layout_read(l, d->o.kind, buf_str(hub));
 }
 
 static bool draft_take_beyond(struct draft *d, const struct object *object, struct arena *a)
@@ -438,7 +603,7 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		return NULL;
 	}
 	d->o.stored_version = object->stored_version;
-	bool is_hub = door_stores_hub(d->o.stored_version, d->o.kind) && !object->beyond;
+	bool is_hub = version_stores_hub(d->o.stored_version, d->o.kind) && !object->beyond;
 	if ((!is_hub && !draft_convert(d, &l, value, object, &hub)) || !draft_take_beyond(d, object, a)) {
 		return NULL;
 	}
@@ -473,7 +638,7 @@ static struct str cached_beyond(const struct cached *o)
 	return (struct str){(const char *)o + o->beyond_at, o->n_beyond};
 }
 
-struct cached *cached_at_revision(const struct cached *o, int64_t revision)
+struct cached *cached_gone(const struct cached *o, int64_t revision)
 {
 	struct str own = cached_own(o);
 	const char *digits = own.p + o->revision_at;
@@ -491,6 +656,7 @@ struct cached *cached_at_revision(const struct cached *o, int64_t revision)
 
 	cached_copy(&d.o, o);
 	d.o.revision = revision;
+	d.o.is_gone = true;
 	shared_ref(o->fields);
 	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
 	d.slices = arena_array(&a, struct str, n_slices(o) + 1);
@@ -502,9 +668,9 @@ struct cached *cached_at_revision(const struct cached *o, int64_t revision)
 
 static bool is_hub_form(const struct kind *kind, struct str api_version)
 {
-	const struct door *d = kind_door(kind, api_version);
+	const struct version *v = kind_version(kind, api_version);
 
-	return d && door_stores_hub(d, kind);
+	return v && version_stores_hub(v, kind);
 }
 
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a)
@@ -521,6 +687,8 @@ struct str cached_body_of(const struct kind *kind, struct str stored, int64_t re
 	splice_write(&s, body);
 	return (struct str){body, splice_size(&s)};
 }
+
+/* ---- whole texts ---- */
 
 size_t cached_own_size(const struct cached *o)
 {
@@ -562,9 +730,9 @@ struct str cached_metadata(const struct cached *o, struct arena *a)
 
 struct str cached_text(const struct cached *o, struct arena *a)
 {
-	const struct door *hub = &o->kind->doors[0];
+	const struct version *hub = &o->kind->versions[0];
 	struct str parts[] = {STR("{\"kind\":\""), str_of(o->kind->kind), STR("\",\"apiVersion\":\""), str_of(hub->group),
-		hub->group[0] ? STR("/") : STR(""), str_of(hub->version), STR("\",")};
+		hub->group[0] ? STR("/") : STR(""), str_of(hub->name), STR("\",")};
 	size_t n = cached_body_size(o);
 	char *text, *at;
 
@@ -596,4 +764,85 @@ int cached_decode_text(struct object **ret, const struct cached *o, struct str t
 int cached_object(struct object **ret, const struct cached *o, struct arena *a)
 {
 	return cached_decode_text(ret, o, cached_text(o, a), a);
+}
+
+/* ---- the digest's text ---- */
+
+static char *make_text(const struct cached *o)
+{
+	struct frame f = frame_of(o);
+	_cleanup_(arena_done) struct arena a;
+	char scratch[SCRATCH_SIZE];
+	struct object *object;
+
+	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
+	bool is_read = cached_object(&object, o, &a) == 0;
+	assert(is_read);
+	(void)is_read;
+	struct str text = arena_printf(&a, STR_FMT STR_FMT "\":\"" STR_FMT STR_FMT, STR_ARG(f.before),
+		STR_ARG(ANNOTATION_DIGEST), STR_ARG(history_digest(object, &a)), STR_ARG(f.behind));
+	assert(text.n == cached_digest_size(o));
+	return mem_dup(text.p, text.n);
+}
+
+/* Returns the digest's text. If two threads make it, the first one's stays. */
+static struct str text_of(const struct cached *o)
+{
+	struct cached *keeper = (struct cached *)(uintptr_t)o;
+	char *text = atomic_load_explicit(&keeper->digest, memory_order_acquire);
+
+	if (!text) {
+		char *made = make_text(o);
+		if (atomic_compare_exchange_strong(&keeper->digest, &text, made)) {
+			text = made;
+		} else {
+			mem_free(made);
+		}
+	}
+	return (struct str){text, cached_digest_size(o)};
+}
+
+/* ---- the body in pieces ---- */
+
+static bool is_added(const struct cached *o, const struct version *v)
+{
+	return o->digest_at > 0 && version_is_own(v, o->kind);
+}
+
+size_t cached_pieces(const struct cached *o, const struct version *v)
+{
+	return o->fields ? CACHED_FIELDS + 2 * o->fields->n_times + 2 : is_added(o, v) ? CACHED_FIELDS : 1;
+}
+
+/* Returns a piece: parts of the shared text, the times between them, or the rest of the body. */
+static struct str piece_of_fields(const struct cached *o, size_t i)
+{
+	struct str own = cached_own(o);
+	size_t n_times = o->fields->n_times, at = o->fields_at + FIELDS_TIME_SIZE * MIN(i / 2, n_times);
+
+	if (i > 2 * n_times) {
+		return i == 2 * n_times + 1 ? (struct str){own.p + at, own.n - at} : STR("");
+	}
+	return i % 2 == 0 ? fields_part(o->fields, i / 2) : (struct str){own.p + at, FIELDS_TIME_SIZE};
+}
+
+struct str cached_piece(const struct cached *o, const struct version *v, size_t i)
+{
+	struct str own = cached_own(o);
+	const size_t n_before = o->fields ? o->fields_at : own.n;
+
+	if (i >= CACHED_FIELDS) {
+		return o->fields ? piece_of_fields(o, i - CACHED_FIELDS) : STR("");
+	}
+	if (!is_added(o, v)) {
+		return i == 0 ? (struct str){own.p, n_before} : STR("");
+	}
+	return i == 0    ? (struct str){own.p, o->digest_at}
+		: i == 1 ? text_of(o)
+			 : (struct str){own.p + o->digest_at, n_before - o->digest_at};
+}
+
+size_t cached_shown_size(const struct cached *o, const struct version *v)
+{
+	return cached_body_size(o) + (is_added(o, v) ? cached_digest_size(o) : 0);
 }

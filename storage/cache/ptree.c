@@ -1,6 +1,6 @@
-/* Every change first makes the nodes on its way its own, from the root down; below that, what it
- * changes nobody else can see. So a reader needs a share of the root and no lock. Counts stand
- * with the parent: a rank costs one look at each level, and nodes that are shared need never be
+/* A change first makes private copies of the nodes on its way, from the root down; below those,
+ * no one else sees what it changes. So a reader needs a share of the root and no lock. Counts
+ * stand with the parent: a rank costs one look at each level, and shared nodes are never
  * written. */
 #include "storage/cache/ptree.h"
 #include <assert.h>
@@ -115,7 +115,7 @@ static void node_hold_contents(const struct ptree_ops *ops, struct ptree_node *n
 	}
 }
 
-/* Makes *slot a node of ours alone, whose holder is ours alone already. */
+/* Makes *slot a private node; its parent is private already. */
 static struct ptree_node *node_own(const struct ptree_ops *ops, struct ptree_node **slot)
 {
 	struct ptree_node *old = *slot, *n;
@@ -132,7 +132,8 @@ static struct ptree_node *node_own(const struct ptree_ops *ops, struct ptree_nod
 	return n;
 }
 
-/* Position of the first entry that does not come before key; *ret_is_equal: it is key's. */
+/* Returns the position of the first entry that does not come before key. *ret_is_equal: it
+ * equals key. */
 static size_t leaf_find(const struct ptree_ops *ops, const struct ptree_node *n, const void *key, bool *ret_is_equal)
 {
 	size_t low = 0, high = n->n;
@@ -155,7 +156,7 @@ static size_t leaf_find(const struct ptree_ops *ops, const struct ptree_node *n,
 	return low;
 }
 
-/* The child below which key is, or would be put. */
+/* Returns the child that has key, or would have it. */
 static size_t inner_find(const struct ptree_ops *ops, const struct ptree_node *n, const void *key)
 {
 	size_t low = 1, high = n->n;
@@ -186,8 +187,8 @@ static void entries_insert(struct ptree_node *n, size_t at, struct ptree_entry e
 	n->n++;
 }
 
-/* Where a full node is cut when something is to be inserted at `at`. At its end nothing moves: filling in ascending order, as a
- * load does, leaves full nodes behind. */
+/* Returns where a full node is cut when an entry is inserted at `at`. At its end nothing moves:
+ * filling in ascending order, as a load does, leaves full nodes behind. */
 static size_t split_point(const struct ptree_node *n, size_t at)
 {
 	return at == n->n ? at : n->n / 2U;
@@ -238,7 +239,7 @@ struct put {
 	bool is_new;
 };
 
-/* Each answers the new node to the right of *slot when *slot had to be split. */
+/* Puts an entry. Returns the new node to the right of *slot if *slot had to be split, else NULL. */
 static struct ptree_node *leaf_put(struct put *p, struct ptree_node *n)
 {
 	bool is_equal;
@@ -292,7 +293,7 @@ static void children_remove(struct ptree_node *n, size_t at)
 	memmove(&n->children[at], &n->children[at + 1], sizeof(n->children[0]) * (n->n - at));
 }
 
-/* Appends what `from` holds to n, which is ours. */
+/* Appends the entries of `from` to n, which is private. */
 static void node_append(const struct ptree_ops *ops, struct ptree_node *n, const struct ptree_node *from)
 {
 	if (n->height == 0) {
@@ -306,8 +307,8 @@ static void node_append(const struct ptree_ops *ops, struct ptree_node *n, const
 	n->n = (uint16_t)(n->n + from->n);
 }
 
-/* Joins child `at` with the one behind it where both fit into three quarters of a node: the gap to the splitting point
- * keeps a tree that changes at one place from splitting and joining for ever. */
+/* Joins child `at` with the next one when both fit into three quarters of a node. The gap to the
+ * splitting point keeps a tree that changes at one place from splitting and joining forever. */
 static bool children_join(const struct ptree_ops *ops, struct ptree_node *n, size_t at)
 {
 	struct ptree_node *left, *right;
@@ -336,7 +337,7 @@ static void leaf_remove(const struct ptree_ops *ops, struct ptree_node *n, const
 	memmove(&n->entries[at], &n->entries[at + 1], sizeof(n->entries[0]) * (n->n - at));
 }
 
-/* key is there. May leave *slot empty. */
+/* Removes key, which must be there. May leave *slot empty. */
 static void node_remove(const struct ptree_ops *ops, struct ptree_node **slot, const void *key)
 {
 	struct ptree_node *n = node_own(ops, slot);
@@ -359,7 +360,7 @@ static void node_remove(const struct ptree_ops *ops, struct ptree_node **slot, c
 	}
 }
 
-/* A root that is empty, or has one child only, gives way to what is below it. */
+/* Replaces a root that is empty, or has only one child, by what is below it. */
 static void root_shrink(struct ptree *t)
 {
 	struct ptree_node *root = t->root;
@@ -376,7 +377,7 @@ static void root_shrink(struct ptree *t)
 
 bool ptree_remove(struct ptree *t, const void *key)
 {
-	/* Looked up first, lest a removal of nothing copy the whole way down. */
+	/* Looked up first, so that removing a missing key does not copy the whole path. */
 	if (!ptree_get(t, key)) {
 		return false;
 	}
@@ -447,7 +448,7 @@ static struct ptree_node *leaf_build(const struct ptree_ops *ops, const struct p
 	return leaf;
 }
 
-/* Puts nodes above the nodes of one level, in place. How many there are then. */
+/* Builds the nodes above one level, in place. Returns how many there are then. */
 static size_t level_build(struct child *nodes, size_t n, unsigned height)
 {
 	size_t n_above = 0;

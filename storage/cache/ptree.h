@@ -23,7 +23,8 @@ struct ptree_entry {
 struct ptree_ops {
 	/* Below, at, or above 0: key comes before, is, or comes after the entry. */
 	int (*cmp)(const void *key, const struct ptree_entry *e);
-	/* What leaves hold of their entries: both or neither. Inner nodes copy entries without holding them. */
+	/* How leaves hold their entries: both functions or neither. Inner nodes copy entries
+	 * without holding them. */
 	void (*ref)(const struct ptree_entry *e);
 	void (*unref)(const struct ptree_entry *e);
 };

@@ -1,9 +1,12 @@
-/* The etcd implementation of storage.h: gRPC core (storage/etcd/etcd_client.c alone includes it), our own subset of etcd's messages.
- * One connection for calls, one for watches and leases, one completion-queue thread for both. Keeps connections alive, reconnects
- * within seconds, puts a deadline on every call. An endpoint is used until it fails, then the next one is; reads, and writes that
- * have certainly not been executed, are sent again there. docs/explanation/storage.md has the settings and the reasons.
+/* The etcd implementation of storage.h: gRPC core (only storage/etcd/etcd_client.c includes it) and
+ * a subset of etcd's messages. There is one connection for calls, one for watches and leases, and
+ * one completion-queue thread for both. It keeps connections alive, reconnects within seconds, and
+ * puts a deadline on every call. It uses an endpoint until that fails, then the next one. Reads,
+ * and writes that have certainly not been executed, are sent again there.
+ * docs/explanation/storage.md has the settings and the reasons.
  *
- * An answer of more than 256 MiB is refused with STORAGE_TOO_LARGE. Calls in flight are not bounded here. */
+ * An answer of more than 256 MiB is refused with STORAGE_TOO_LARGE. Calls in flight are not
+ * bounded here. */
 #ifndef STORAGE_ETCD_ETCD_H
 #define STORAGE_ETCD_ETCD_H
 
@@ -16,7 +19,7 @@ struct storage_etcd_options {
 	const char *ca_file;          /* PEM; NULL with https: the system's roots */
 	const char *cert_file, *key_file; /* PEM; these three are read again when they have changed */
 	int64_t timeout_ms;           /* default deadline; 0: 10,000 */
-	/* 0 is right for servers. Tests that wait for such a time to pass need not wait as long. */
+	/* 0 is right for servers. Tests set shorter times. */
 	int64_t keepalive_ms; /* a ping after so long, the end after half as long again; 0: 10,000. Etcd takes no more than its
 				     --grpc-keepalive-min-time says: 5 s by default */
 	int64_t backoff_max_ms;  /* between two attempts to connect or to watch; 0: 1,000 */
@@ -26,7 +29,8 @@ struct storage_etcd_options {
 /* Connects lazily. 0, or -EINVAL/-errno with a sentence in err (bad endpoint, unreadable file). */
 int storage_etcd_new(struct storage **ret, const struct storage_etcd_options *options, struct buf *err);
 
-/* Process-wide: after the last storage_free(), waits for gRPC's own threads to end so that _exit is clean. */
+/* Call it after the last storage_free(): waits for gRPC's own threads to end so that _exit is
+ * clean. */
 void storage_etcd_shutdown(void);
 
 #endif

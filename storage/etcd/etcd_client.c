@@ -1,13 +1,13 @@
 /* Everything that happens comes out of one completion queue: answers, posted tasks, and timers
- * between two events. So streams and timers need no lock; it is only for what other threads put in.
- * What a batch was started with belongs to gRPC until its tag comes back: nothing of it is touched
- * meanwhile, but to cancel it. */
+ * between two events. So streams and timers need no lock; the lock is only for what other
+ * threads add. gRPC owns the memory of a batch until its tag comes back: until then the client
+ * may only cancel it. */
 #include "storage/etcd/etcd_client.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "storage/etcd/etcd_codec.h"
 #include "storage/etcd/etcd_endpoint.h"
-#include "storage/etcd/etcd_error.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,24 +26,26 @@
 
 enum {
 	TIMEOUT_DEFAULT_MS = 10000,
-	/* Below 5 s etcd hangs up (GOAWAY too_many_pings); with none a stopped etcd goes unnoticed. */
+	/* Below 5 s etcd hangs up (GOAWAY too_many_pings); without pings a stopped etcd goes
+	 * unnoticed. */
 	KEEPALIVE_EVERY_MS = 10000,
-	/* gRPC's own backoff grows to two minutes. */
+	/* gRPC's own backoff would grow to two minutes. */
 	BACKOFF_FIRST_MS = 100,
 	BACKOFF_MAX_MS = 1000,
-	/* What gRPC calls the minimal backoff is how long one attempt, handshakes included, may take. */
+	/* gRPC's "minimal backoff" is how long one attempt, handshakes included, may take. */
 	CONNECT_TIMEOUT_MS = 2000,
-	/* A host name is looked up again when no connection comes about, but not more often than this: by default 30 s, in which an
-	 * etcd that has moved would not be found. */
+	/* The least time between look-ups of a host name when connecting fails. gRPC's default
+	 * is 30 s, in which an etcd that has moved would not be found. */
 	LOOK_UP_EVERY_MS = 1000,
-	/* An answer beyond this is refused here: ask for smaller pages. */
+	/* A larger answer is refused here; callers ask for smaller pages. */
 	RECEIVE_MAX = 256 << 20,
 	LOOK_AT_FILES_S = 5, /* certificates and keys; a Secret reaches a pod within a minute or two */
 	SHUTDOWN_WAIT_MS = 5000,
 };
 
-/* What comes out of the completion queue. Whoever starts something writes `fire` last, the completion thread reads it first: the
- * way between is gRPC's, whose locks ThreadSanitizer cannot see. */
+/* A tag of the completion queue. The thread that starts an operation writes `fire` last, and the
+ * completion thread reads it first. gRPC hands the tag over, with locks that ThreadSanitizer
+ * cannot see. */
 struct tag;
 typedef void fire_fn(struct tag *tag, bool ok);
 struct tag {
@@ -74,16 +76,16 @@ struct etcd_client {
 	grpc_metadata leader_header;
 	pthread_t thread;
 	atomic_bool is_closing;
-	struct list timers; /* etcd_task.node; of the completion thread */
+	struct list timers; /* etcd_task.node; used by the completion thread */
 	struct tag wake_tag;
 
-	pthread_mutex_t lock; /* guards what follows; nothing is called while it is held but grpc_call_cancel */
+	pthread_mutex_t lock; /* guards the fields below; only grpc_call_cancel is called while it is held */
 	struct list flights;  /* flight.node */
 	struct list tasks;    /* etcd_task.node */
 	bool is_woken;        /* wake_tag is on its way */
 };
 
-/* What a call and a stream have in common: one gRPC call to one endpoint. */
+/* The common part of a call and a stream: one gRPC call to one endpoint. */
 struct flight {
 	struct list node;
 	struct etcd_client *client;
@@ -91,11 +93,11 @@ struct flight {
 	unsigned endpoint;
 	grpc_call *call;
 	grpc_metadata_array headers, trailers;
-	grpc_byte_buffer *sent; /* emptied by the sending: good for one flight */
+	grpc_byte_buffer *sent; /* sending empties it, so it serves one flight */
 	grpc_byte_buffer *received;
 	grpc_status_code status;
 	grpc_slice details;
-	bool is_canceled; /* by us */
+	bool is_canceled; /* by this client */
 };
 
 struct call {
@@ -125,7 +127,8 @@ static grpc_slice request_pack(const ProtobufCMessage *message)
 	return slice;
 }
 
-/* The whole of a received message in one slice, which the caller unrefs; a copy only where it came in pieces. */
+/* Returns a received message as one slice, which the caller unrefs. It copies only when the
+ * message came in pieces. */
 static grpc_slice received_flatten(grpc_byte_buffer *buffer)
 {
 	if (buffer->type == GRPC_BB_RAW && buffer->data.raw.compression == GRPC_COMPRESS_NONE &&
@@ -159,7 +162,7 @@ static void lane_leave(struct etcd_client *c, struct lane *lane, unsigned endpoi
 	atomic_compare_exchange_strong(&lane->current, &expected, (endpoint + 1) % c->n_endpoints);
 }
 
-/* False when the client is being freed; nothing is open then. */
+/* Returns false when the client is being freed; then nothing is open. */
 static bool flight_open(
 	struct flight *f, struct etcd_client *c, const struct etcd_method *method, grpc_slice request, gpr_timespec deadline)
 {
@@ -191,7 +194,7 @@ static bool flight_open(
 	return is_open;
 }
 
-/* After its last event. */
+/* Frees a flight, after its last event. */
 static void flight_close(struct flight *f)
 {
 	pthread_mutex_lock(&f->client->lock);
@@ -254,7 +257,7 @@ static grpc_op flight_receive_status(struct flight *f)
 	return op;
 }
 
-/* What the flight's end means, and what follows for its lane. */
+/* Judges how a flight ended. If the endpoint is at fault, its lane leaves it. */
 static struct etcd_verdict flight_judge(struct flight *f)
 {
 	struct etcd_client *c = f->client;
@@ -276,7 +279,7 @@ static struct call *call_free(struct call *call)
 	return mem_free(call);
 }
 
-/* A refusal that needs no trip: delivered on the completion thread all the same. */
+/* A refusal that needs no round trip. It is delivered on the completion thread all the same. */
 struct refusal {
 	struct etcd_task task;
 	void (*done)(void *ctx, const struct etcd_reply *reply);
@@ -300,7 +303,7 @@ static void call_refuse(struct call *call, struct etcd_client *c)
 
 static void call_fire(struct tag *tag, bool ok);
 
-/* Once its batch is started, the call belongs to the completion thread. */
+/* Starts a call. Once its batch is started, the call belongs to the completion thread. */
 static void call_start(struct call *call, struct etcd_client *c, const struct etcd_method *method)
 {
 	struct flight *f = &call->flight;
@@ -320,8 +323,9 @@ static void call_start(struct call *call, struct etcd_client *c, const struct et
 	flight_start_batch(f, ops, ARRAY_SIZE(ops), &call->tag, call_fire);
 }
 
-/* Reads, and writes that have certainly not been executed, try the next endpoint; a read whose only endpoint hung up tries that
- * again, since gRPC connects anew by itself. */
+/* Returns true when the call may be sent again. Reads, and writes that have certainly not been
+ * executed, try the next endpoint. A read whose only endpoint hung up tries that again, since
+ * gRPC reconnects by itself. */
 static bool call_may_go_again(const struct call *call, struct etcd_verdict verdict)
 {
 	bool is_read = call->flight.method->is_read;
@@ -414,7 +418,7 @@ static void stream_drop(struct etcd_stream *s)
 
 static void stream_started(struct tag *tag, bool ok)
 {
-	(void)ok; /* the status says why not */
+	(void)ok; /* the status says why it failed */
 	stream_drop(container_of(tag, struct etcd_stream, started));
 }
 
@@ -473,7 +477,8 @@ void etcd_stream_cancel(struct etcd_stream *s)
 
 static void client_woken(struct tag *tag, bool ok);
 
-/* gRPC core has no public alarm. Asking when a channel's state will have changed, with a deadline in the past, is one. */
+/* Wakes the completion thread. gRPC core has no public alarm; a query for a channel's state
+ * change with a deadline in the past serves as one. */
 static void client_wake(struct etcd_client *c)
 {
 	grpc_channel *channel = c->lanes[LANE_CALLS].channels[0];
@@ -582,7 +587,7 @@ static void *client_run(void *p)
 
 /* ---- birth and death ---- */
 
-/* Said at the start rather than as a failed handshake later. */
+/* Checks a file at the start, so that it does not show later as a failed handshake. */
 static int check_readable(const char *path, struct buf *err)
 {
 	struct stat st = {0};
@@ -596,7 +601,8 @@ static int check_readable(const char *path, struct buf *err)
 	return r;
 }
 
-/* gRPC reads the files, and again when they have changed: whoever renews certificates does not restart us. */
+/* gRPC reads the files, and again when they have changed, so renewed certificates need no
+ * restart. */
 static int credentials_new_tls(grpc_channel_credentials **ret, const struct storage_etcd_options *o, struct buf *err)
 {
 	int r = check_readable(o->ca_file, err);
@@ -669,7 +675,8 @@ static grpc_channel *channel_new(const char *target, grpc_channel_credentials *c
 		arg_int(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
 		arg_int(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
 		arg_int(GRPC_ARG_ENABLE_CHANNELZ, 0),
-		/* Each filter costs every call. etcd compresses nothing unless it is asked to, and connections must not end from idleness. */
+		/* Each filter costs every call. etcd compresses only on request, and idle
+		 * connections must not end. */
 		arg_int(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
 		arg_int(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
 		arg_int(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, INT32_MAX),
@@ -687,7 +694,7 @@ static void endpoints_freep(struct etcd_endpoint **p)
 	*p = mem_free(*p);
 }
 
-/* Ends with one that has no target. */
+/* Returns an array that ends with an endpoint without a target. */
 static int endpoints_new(struct etcd_endpoint **ret, const struct storage_etcd_options *options, struct buf *err)
 {
 	_cleanup_(endpoints_freep) struct etcd_endpoint *endpoints = mem_array(options->n_endpoints + 1, sizeof(*endpoints));
@@ -709,15 +716,17 @@ static int endpoints_new(struct etcd_endpoint **ret, const struct storage_etcd_o
 	return 0;
 }
 
-/* Libraries do not log; what matters is in the status of a call. */
+/* Discards gRPC's log: what matters is in the status of a call. */
 static void discard_log(gpr_log_func_args *args)
 {
 	(void)args;
 }
 
-/* absl::SetMutexDeadlockDetectionMode(kIgnore). Debian builds Abseil with its checks, so each lock that gRPC takes is looked for in a
- * graph of all locks held: a tenth of what gRPC costs. It has no C interface, and its name has the version of Abseil's ABI: where that
- * differs, or where Abseil is a library of its own, nothing is found here, and the locks stay slow. */
+/* absl::SetMutexDeadlockDetectionMode(kIgnore). Debian builds Abseil with its checks, so gRPC's
+ * locks are looked up in a graph of all locks held: a tenth of gRPC's cost. The
+ * function has no C interface, and its name contains the version of Abseil's ABI. Where that
+ * differs, or where Abseil is a library of its own, the symbol is missing, and the locks stay
+ * slow. */
 extern void ignore_deadlocks(int mode) __asm__("_ZN4absl7debian329SetMutexDeadlockDetectionModeENS0_15OnDeadlockCycleE")
 	__attribute__((weak));
 
@@ -823,7 +832,7 @@ struct etcd_client *etcd_client_free(struct etcd_client *c)
 	return mem_free(c);
 }
 
-/* grpc_shutdown() leaves its threads to end on their own, and nothing tells when they have. */
+/* grpc_shutdown() leaves its threads to end on their own, and nothing reports when they have. */
 void storage_etcd_shutdown(void)
 {
 	int64_t give_up_ms = clock_mono_ms() + SHUTDOWN_WAIT_MS;

@@ -1,8 +1,9 @@
-/* protobuf-c gets its memory from arenas: a message with thousands of parts costs a few
- * allocations, and goes at once. Requests are built beside the operation whose texts they point to.
- * An answer that is malformed is an error and never half an answer. */
+/* Converts operations to etcd's messages and back, and judges etcd's errors.
+ *
+ * protobuf-c gets its memory from arenas: a message with thousands of parts costs a few
+ * allocations, and is freed at once. Requests are built beside the operation, and point to its
+ * texts. A malformed answer is an error, never half an answer. */
 #include "storage/etcd/etcd_codec.h"
-
 #include "proto/rpc.pb-c.h"
 
 /* ---- memory: protobuf-c allocates from an arena, where nothing fails and nothing is freed singly ---- */
@@ -28,7 +29,7 @@ static struct str str_of_bytes(ProtobufCBinaryData b)
 	return (struct str){(const char *)b.data, b.len};
 }
 
-/* With its defaults, in the arena. */
+/* Returns a new message with its defaults, in the arena. */
 static void *message_new(struct arena *a, const ProtobufCMessageDescriptor *type)
 {
 	void *m = arena_alloc(a, type->sizeof_message);
@@ -36,7 +37,7 @@ static void *message_new(struct arena *a, const ProtobufCMessageDescriptor *type
 	return m;
 }
 
-/* NULL when malformed. */
+/* Returns NULL when the message is malformed. */
 static void *message_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, struct str body)
 {
 	ProtobufCAllocator allocator = {.alloc = allocator_alloc, .free = allocator_free, .allocator_data = a};
@@ -206,7 +207,7 @@ const ProtobufCMessage *etcd_encode_watch(struct arena *a, const struct storage_
 	create->key = bytes_of(w->key);
 	create->range_end = bytes_of(w->range_end);
 	create->start_revision = start_revision;
-	/* Without that, one revision with many changes could exceed what gRPC takes. */
+	/* Without fragments, one revision with many changes could exceed what gRPC takes. */
 	create->fragment = true;
 	Etcdserverpb__WatchRequest *m = message_new(a, &etcdserverpb__watch_request__descriptor);
 	m->request_union_case = ETCDSERVERPB__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
@@ -372,7 +373,7 @@ enum storage_result etcd_decode_keep_alive(struct storage_op *op, struct str bod
 	}
 	decode_header(op, m->header);
 	l->ttl_s = m->ttl;
-	/* etcd says nothing else of a lease that it does not know. */
+	/* etcd reports an unknown lease only like this. */
 	return m->ttl > 0 ? STORAGE_OK : STORAGE_LEASE_GONE;
 }
 
@@ -384,7 +385,7 @@ enum storage_result etcd_decode_revoke(struct storage_op *op, struct str body)
 	return m ? STORAGE_OK : STORAGE_ERROR;
 }
 
-/* What etcd promises, and all that is built on watches takes for granted. */
+/* Checks the order that etcd promises, and on which everything above watches relies. */
 static bool are_in_order(const struct storage_event *events, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -433,4 +434,95 @@ bool etcd_decode_watch(struct etcd_watch_answer *ret, struct arena *a, struct st
 		.n_events = m->n_events,
 	};
 	return true;
+}
+
+/* ---- errors ----
+ *
+ * etcd's codes do not distinguish a refusal from a loss: UNAVAILABLE is both. Its texts do, so
+ * rules look for those first, in order, and the codes alone come last. An error that matches no
+ * rule counts as "perhaps" for a write: after a wrong "no" a client would write twice. */
+
+/* https://github.com/grpc/grpc/blob/master/doc/statuscodes.md; <grpc/status.h> has them too, but
+ * only etcd_client.c may include it. */
+enum status_code {
+	ANY = -1,
+	CODE_OK = 0,
+	CODE_CANCELLED = 1,
+	CODE_INVALID_ARGUMENT = 3,
+	CODE_DEADLINE_EXCEEDED = 4,
+	CODE_NOT_FOUND = 5,
+	CODE_ALREADY_EXISTS = 6,
+	CODE_PERMISSION_DENIED = 7,
+	CODE_FAILED_PRECONDITION = 9,
+	CODE_OUT_OF_RANGE = 11,
+	CODE_UNIMPLEMENTED = 12,
+	CODE_UNAVAILABLE = 14,
+	CODE_UNAUTHENTICATED = 16,
+};
+
+struct rule {
+	int code;
+	const char *text; /* occurs in the details; NULL: whatever they are */
+	enum storage_result read;
+	enum storage_result write;
+	bool is_local;
+};
+
+/* The first rule that fits counts. Texts: etcd's api/v3rpc/rpctypes/error.go, grpc-go's
+ * rpc_util.go, gRPC core's message_size_filter.cc and pick_first.cc. */
+static const struct rule rules[] = {
+	{CODE_OK, NULL, STORAGE_OK, STORAGE_OK, false},
+
+	{ANY, "required revision has been compacted", STORAGE_COMPACTED, STORAGE_COMPACTED, false},
+	{ANY, "required revision is a future revision", STORAGE_FUTURE, STORAGE_FUTURE, false},
+	{ANY, "requested lease not found", STORAGE_LEASE_GONE, STORAGE_LEASE_GONE, false},
+
+	{ANY, "etcdserver: request is too large", STORAGE_TOO_LARGE, STORAGE_TOO_LARGE, false},
+	{ANY, "grpc: received message larger than max", STORAGE_TOO_LARGE, STORAGE_TOO_LARGE, false},
+	/* The answer is too large for etcd to send, or (gRPC core's capital R) for annals to
+	 * take. A write has been carried out by then. */
+	{ANY, "grpc: trying to send message larger than max", STORAGE_TOO_LARGE, STORAGE_UNKNOWN, false},
+	{ANY, "Received message larger than max", STORAGE_TOO_LARGE, STORAGE_UNKNOWN, false},
+
+	/* Never sent. */
+	{CODE_UNAVAILABLE, "failed to connect to all addresses", STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, true},
+	{CODE_UNAVAILABLE, "DNS resolution failed", STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, true},
+	/* Refused before anything was proposed: by the interceptor that looks for a leader, by
+	 * raft without one, or by the bound on proposals. */
+	{ANY, "etcdserver: no leader", STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, true},
+	{ANY, "raft proposal dropped", STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, true},
+	{ANY, "etcdserver: too many requests", STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, false},
+	/* The write that crosses the quota gets this answer although it is applied
+	 * (server/etcdserver/apply: quotaApplierV3). Later ones are refused in the same words. */
+	{ANY, "database space exceeded", STORAGE_UNAVAILABLE, STORAGE_NO_SPACE, false},
+
+	{ANY, "etcdserver: request timed out", STORAGE_TIMEOUT, STORAGE_TIMEOUT, true},
+	{CODE_DEADLINE_EXCEEDED, NULL, STORAGE_TIMEOUT, STORAGE_TIMEOUT, true},
+	{CODE_UNAVAILABLE, NULL, STORAGE_UNAVAILABLE, STORAGE_UNKNOWN, true},
+	{CODE_CANCELLED, NULL, STORAGE_UNAVAILABLE, STORAGE_UNKNOWN, true},
+
+	{CODE_INVALID_ARGUMENT, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_NOT_FOUND, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_ALREADY_EXISTS, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_PERMISSION_DENIED, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_FAILED_PRECONDITION, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_OUT_OF_RANGE, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_UNIMPLEMENTED, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+	{CODE_UNAUTHENTICATED, NULL, STORAGE_ERROR, STORAGE_ERROR, false},
+
+	{ANY, NULL, STORAGE_ERROR, STORAGE_UNKNOWN, false},
+};
+
+static bool rule_fits(const struct rule *rule, int code, struct str text)
+{
+	return (rule->code == ANY || rule->code == code) && (!rule->text || str_contains(text, str_of(rule->text)));
+}
+
+struct etcd_verdict etcd_judge(int code, struct str text, bool is_read)
+{
+	const struct rule *rule = rules;
+	while (!rule_fits(rule, code, text)) {
+		rule++;
+	}
+	return (struct etcd_verdict){.result = is_read ? rule->read : rule->write, .is_local = rule->is_local};
 }

@@ -1,12 +1,12 @@
-/* Each operation is a row: etcd's method, how to write it, how to read the answer. A transaction
- * that only reads is another row than one that may write: it may be sent again when its answer is
- * lost. */
+/* A store over etcd. Each operation is a row: etcd's method, how to write the request, how to
+ * read the answer. A transaction that only reads has a row of its own, because it may be sent
+ * again when its answer is lost. */
 #include "storage/etcd/etcd.h"
 #include "storage/etcd/etcd_client.h"
 #include "storage/etcd/etcd_codec.h"
 #include "storage/etcd/etcd_watch.h"
 
-/* Enough for the messages of a usual transaction; what they point to is the caller's. */
+/* Room for the messages of a usual transaction; their texts belong to the caller. */
 enum { REQUEST_SCRATCH = 4096 };
 
 struct etcd_store {
@@ -21,8 +21,9 @@ struct trip {
 	enum storage_result (*decode)(struct storage_op *op, struct str body);
 };
 
-/* Who wants a leader gets a certain refusal when there is none, rather than a timeout that leaves everything open. Reads rather wait
- * for one; a lease is not a write anybody guards: when in doubt it expires. */
+/* With .wants_leader, a request gets a certain refusal when there is no leader, rather than a
+ * timeout that leaves everything open. Reads rather wait for a leader. No guard depends on a
+ * lease: when in doubt it expires. */
 static const struct trip trip_range = {
 	{"/etcdserverpb.KV/Range", LANE_CALLS, .is_read = true}, etcd_encode_range, etcd_decode_range};
 static const struct trip trip_txn = {
@@ -35,7 +36,7 @@ static const struct trip trip_status = {
 	{"/etcdserverpb.Maintenance/Status", LANE_CALLS, .is_read = true}, etcd_encode_status, etcd_decode_status};
 static const struct trip trip_grant = {
 	{"/etcdserverpb.Lease/LeaseGrant", LANE_STREAMS, .wants_leader = true}, etcd_encode_grant, etcd_decode_grant};
-/* A stream to etcd, which serves as a call: one request, half-closed, has one answer. */
+/* A stream to etcd that serves as a call: one request, half-closed, has one answer. */
 static const struct trip trip_keep_alive = {
 	{"/etcdserverpb.Lease/LeaseKeepAlive", LANE_STREAMS, .is_read = true}, etcd_encode_keep_alive, etcd_decode_keep_alive};
 static const struct trip trip_revoke = {

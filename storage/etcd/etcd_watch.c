@@ -1,7 +1,7 @@
-/* A machine on the completion thread: open a stream, prove that its history is the one that was
- * followed, deliver, and when it breaks begin again behind what was delivered. The lock guards only
- * the list, in which a cancel from another thread looks for a watch that may have ended. Every
- * answer of a stream that is being left counts for nothing. */
+/* A state machine on the completion thread. It opens a stream, proves that its history is the
+ * one that was followed, and delivers. When the stream breaks, it begins again behind what was
+ * delivered. The lock guards only the list, in which a cancel from another thread looks for a
+ * watch that may have ended. Answers of a stream that is being left are ignored. */
 #include "storage/etcd/etcd_watch.h"
 
 #include "storage/etcd/etcd_codec.h"
@@ -17,31 +17,35 @@ struct etcd_watches {
 	struct list all; /* watch.node */
 };
 
-/* Events that wait for the rest of their revision, and what keeps their slices. */
+/* Events that wait for the rest of their revision, and the memory of their slices. */
 struct held {
 	struct arena arena;
 	struct storage_event *events;
 	size_t n;
 };
 
-/* What happened in one revision. Etcd forgets the deletions in the very revision it compacts at, and no puts: so they are told apart. */
+/* A fingerprint of one revision. Etcd forgets the deletions of the revision that it compacts at,
+ * but no puts, so they are counted apart. */
 struct print {
 	int64_t revision; /* 0: nothing has been seen yet */
 	size_t n_puts, n_deletes;
 	uint64_t puts, deletes;
 };
 
-/* Is the history that etcd shows the one that was followed? A backup that is restored has another one, behind some revision, and says so nowhere:
- * its id may be the same, and its revision may have come further than ours before we see it again. So whoever comes back has etcd show the last
- * revision again that was delivered, and compares. Until then nothing is delivered. A quorum read of what changed then tells a member that lags
- * behind from a history that has not come as far, or to something else. */
+/* The proof that etcd shows the history that was followed. A restored backup has another history
+ * behind some revision, and nothing says so. Its id may be the same, and its revision may have
+ * passed the followed one before the watch reconnects. So a reconnected watch has etcd show the
+ * last delivered revision again, and compares. Until then nothing is delivered. A quorum read of
+ * the latest changes then distinguishes a member that lags behind from a history that is shorter
+ * or different. */
 enum proof {
 	PROOF_DONE,
-	PROOF_AWAITED, /* the last revision is still to be shown */
-	PROOF_ASKED,   /* there is none; the member is behind, and the quorum is being asked */
+	PROOF_AWAITED, /* etcd has yet to show the last revision */
+	PROOF_ASKED,   /* the member is behind that revision, and the quorum is being asked */
 };
 
-/* One key of the last revision. A history that has overtaken ours may show nothing there at all: so the quorum is asked for it, too. */
+/* One key of the last revision. A history that has overtaken the followed one may have nothing
+ * at that revision: so the quorum is asked for this key, too. */
 struct witness {
 	struct buf key;
 	bool is_deleted;
@@ -50,30 +54,30 @@ struct witness {
 struct watch {
 	struct list node;
 	struct etcd_watches *all;
-	struct storage_watch *owner; /* NULL: it has been told the end */
+	struct storage_watch *owner; /* NULL: its end has been reported */
 	struct etcd_task cancel; /* posted at most once */
 	bool is_cancel_posted;   /* guarded by all->lock */
 
-	/* of the completion thread */
-	unsigned n_users;           /* of this struct: the owner, what is posted, what is asked */
+	/* used by the completion thread */
+	unsigned n_users;           /* of this struct: the owner, posted tasks, requests under way */
 	struct etcd_task open;      /* posted at the start, scheduled afterwards */
-	struct etcd_stream *stream; /* NULL between two */
+	struct etcd_stream *stream; /* NULL between two streams */
 	bool is_canceling;
-	bool is_leaving;       /* the stream: whatever still comes of it counts no more */
+	bool is_leaving;       /* the stream is being left: its later answers are ignored */
 	bool must_step_back;   /* see watch_start_revision() */
 	bool is_stepping_back; /* the stream is being left for that */
 	bool has_told_state, is_connected;
-	int64_t next_revision; /* all before it are delivered or unwanted; 0: not known yet, from now */
-	int64_t backoff_ms;    /* that was waited last; 0: none since all was well */
+	int64_t next_revision; /* all before it are delivered or unwanted; 0: not known yet, the watch begins now */
+	int64_t backoff_ms;    /* the last wait; 0: none since the stream last worked */
 	struct held held;
 	uint64_t cluster;       /* 0: not known */
 	struct print last;      /* delivered */
-	struct witness witness; /* of it */
+	struct witness witness; /* of the last revision */
 	enum proof proof;
 	bool is_checking, is_check_due;
-	int64_t check_at;          /* the revision that is asked for; 0: the present one */
+	int64_t check_at;          /* the requested revision; 0: the present one */
 	struct etcd_task check;    /* once more */
-	const char *leave_message; /* why, where the status would not say it */
+	const char *leave_message; /* the reason, where the status would not say it */
 	/* Why the stream is being left, if its messages say so rather than its status. */
 	bool must_end;
 	enum storage_result end_result;
@@ -120,14 +124,15 @@ static void watch_tell_state(struct watch *w, bool is_connected, const char *mes
 	}
 }
 
-/* What has been received already is still to come from it, and may be what etcd sent behind something that was missed. */
+/* Leaves the stream. Answers already received may still come from it, perhaps ones that etcd
+ * sent behind something that was missed. */
 static void watch_leave_stream(struct watch *w)
 {
 	w->is_leaving = true;
 	etcd_stream_cancel(w->stream);
 }
 
-/* For good; what the owner is told when the stream has ended. */
+/* Leaves the stream for good. The owner gets this end when the stream has ended. */
 static void watch_leave(struct watch *w, enum storage_result why, int64_t compact_revision, const char *message)
 {
 	w->must_end = true;
@@ -137,7 +142,7 @@ static void watch_leave(struct watch *w, enum storage_result why, int64_t compac
 	watch_leave_stream(w);
 }
 
-/* ---- whether it is the history that was followed ---- */
+/* ---- proof of the history ---- */
 
 static void watch_find_restored(struct watch *w)
 {
@@ -158,7 +163,8 @@ static void watch_find_compacted(struct watch *w, int64_t revision)
 	watch_leave(w, STORAGE_COMPACTED, revision, "etcdserver: mvcc: required revision has been compacted");
 }
 
-/* The key of the last revision, as the quorum has it at that revision; of one that was deleted then, as it was before, too. */
+/* Compares the key of the last revision, as the quorum has it at that revision. A key that was
+ * deleted then is also compared as it was before. */
 static void watch_take_witness(struct watch *w, const struct storage_range *r)
 {
 	bool is_there = r->n_kvs > 0, is_before = w->check_at < w->last.revision;
@@ -176,7 +182,7 @@ static void watch_take_check(struct watch *w, const struct storage_range *r)
 {
 	bool is_other = w->cluster && r->op.cluster && r->op.cluster != w->cluster;
 
-	if (is_other || r->op.revision + 1 < w->next_revision) { /* which was there before the question */
+	if (is_other || r->op.revision + 1 < w->next_revision) { /* which existed before the question */
 		watch_find_restored(w);
 	} else if (w->proof == PROOF_ASKED) {
 		watch_settle(w);
@@ -205,9 +211,9 @@ static void on_check(void *ctx, const struct etcd_reply *reply)
 	} else if (result == STORAGE_FUTURE) {
 		watch_find_restored(w);
 	} else if (result == STORAGE_COMPACTED && w->check_at < w->last.revision) {
-		watch_find_compacted(w, w->last.revision); /* the stream cannot know: it begins behind that */
+		watch_find_compacted(w, w->last.revision); /* the stream cannot report this: it begins behind that revision */
 	} else if (result == STORAGE_COMPACTED) {
-		/* the stream will say so, and up to where */
+		/* the stream will report it, and up to which revision */
 	} else if (!w->is_check_due && result != STORAGE_CANCELED) {
 		w->is_check_due = true;
 		w->n_users++;
@@ -217,7 +223,7 @@ static void on_check(void *ctx, const struct etcd_reply *reply)
 	watch_unref(w);
 }
 
-/* The quorum, not the member that is followed. */
+/* Asks the quorum, not the member that is followed. */
 static void watch_ask(struct watch *w, int64_t at_revision)
 {
 	char scratch[REQUEST_SCRATCH];
@@ -255,13 +261,13 @@ static void watch_check_again(struct etcd_task *task)
 
 static void print_add(uint64_t *print, const struct storage_event *e)
 {
-	enum { LOOK_AT = 4096 }; /* bytes: what differs does so there, or in its size */
+	enum { LOOK_AT = 4096 }; /* bytes: differences show there, or in the size */
 	struct str start = {e->kv.value.p, MIN(e->kv.value.n, (size_t)LOOK_AT)};
 	uint64_t parts[] = {*print, str_hash(e->kv.key), e->kv.value.n, str_hash(start)};
 	*print = str_hash((struct str){(const char *)parts, sizeof(parts)});
 }
 
-/* Of events of one revision. */
+/* Returns the fingerprint of the events of one revision. */
 static struct print print_of(const struct storage_event *events, size_t n)
 {
 	struct print p = {.revision = events->kv.mod_revision};
@@ -278,7 +284,7 @@ static bool prints_are_equal(const struct print *a, const struct print *b)
 	return a->n_puts == b->n_puts && a->puts == b->puts && a->n_deletes == b->n_deletes && a->deletes == b->deletes;
 }
 
-/* ---- what the stream brings ---- */
+/* ---- answers of the stream ---- */
 
 static size_t count_leading(const struct storage_event *events, size_t n, int64_t revision)
 {
@@ -298,7 +304,8 @@ static size_t count_trailing(const struct storage_event *events, size_t n)
 	return i;
 }
 
-/* False: these are not to be delivered, nor anything else of this stream. */
+/* Compares events with the known revision. Returns false when neither these nor later events of
+ * this stream may be delivered. */
 static bool watch_prove(struct watch *w, const struct storage_event *events, size_t n)
 {
 	const struct print *known = &w->last;
@@ -331,7 +338,7 @@ static void watch_remember(struct watch *w, const struct storage_event *events, 
 	buf_add_str(&w->witness.key, last->kv.key);
 }
 
-/* Everything up to n goes out but what is known already; the rest is kept. */
+/* Delivers all unknown events up to n, and keeps the rest. */
 static void watch_deliver(struct watch *w, const struct storage_event *events, size_t n)
 {
 	if (w->is_leaving || (n > 0 && w->proof == PROOF_AWAITED && !watch_prove(w, events, n))) {
@@ -371,8 +378,8 @@ static void held_keep(struct held *h, const struct storage_event *events, size_t
 	h->n += n;
 }
 
-/* etcd cuts a large answer anywhere, also within a revision. So the last revision of a fragment waits until the next one shows
- * where it ends; never more than one revision is held. */
+/* Takes events. etcd cuts a large answer anywhere, also within a revision. So the last revision
+ * of a fragment waits until the next one shows where it ends; only one revision is held. */
 static void watch_take_events(struct watch *w, const struct storage_event *events, size_t n, bool is_fragment)
 {
 	struct held *h = &w->held;
@@ -408,7 +415,8 @@ static void watch_take_creation(struct watch *w, const struct etcd_watch_answer 
 		return;
 	}
 	bool has_last = w->last.revision > 0 && w->last.revision + 1 == w->next_revision;
-	bool is_known = w->owner->cluster || w->last.revision > 0; /* the place to begin at is no future of somebody's choice */
+	/* the start is a known revision, not a future one that a client chose */
+	bool is_known = w->owner->cluster || w->last.revision > 0;
 	bool is_behind = is_known && answer->revision + 1 < w->next_revision;
 	w->proof = has_last ? PROOF_AWAITED : is_behind ? PROOF_ASKED : PROOF_DONE;
 	if (w->proof == PROOF_DONE) {
@@ -452,16 +460,18 @@ static void watch_on_message(void *ctx, struct str body)
 		watch_take_answer(w, &answer);
 	} else {
 		w->leave_message = "etcd sent what cannot be understood";
-		watch_leave_stream(w); /* asks again, from where this was */
+		watch_leave_stream(w); /* asks again, from where this stream began */
 	}
 	arena_done(&arena);
 }
 
 /* ---- opening and reopening ---- */
 
-/* Up to 3.4.35 and 3.5.17 etcd accepts a watch from the very revision it has compacted at, although a deletion of that revision is
- * gone (etcd issue 19179). Asking for one revision more turns that into the refusal it should be; watch_deliver() drops what comes
- * twice. Not so at first, unless etcd turns out to be ahead: a watch that begins in the past starts up to 100 ms late. */
+/* Returns where to start. Up to 3.4.35 and 3.5.17 etcd accepts a watch from the very revision it
+ * has compacted at, although a deletion of that revision is gone (etcd issue 19179). Starting
+ * one revision earlier turns that into the proper refusal; watch_deliver() drops duplicates. The
+ * first stream does so only when etcd turns out to be ahead. A watch that begins in the past
+ * starts up to 100 ms late. */
 static int64_t watch_start_revision(const struct watch *w)
 {
 	return w->must_step_back ? MAX(w->next_revision - 1, 1) : w->next_revision;

@@ -5,11 +5,12 @@
 
 #include "storage/etcd/etcd_client.h"
 
-/* The watches of a store, so that a cancel that comes too late finds nothing rather than freed memory. */
+/* The watches of a store. A cancel that comes too late finds nothing here, rather than freed
+ * memory. */
 struct etcd_watches;
 
 struct etcd_watches *etcd_watches_new(struct etcd_client *client);
-/* After the client is freed, with which all watches have ended. */
+/* Call it after the client is freed, which has ended all watches. */
 struct etcd_watches *etcd_watches_free(struct etcd_watches *all);
 void etcd_watch_start(struct etcd_watches *all, struct storage_watch *w);
 void etcd_watch_cancel(struct etcd_watches *all, struct storage_watch *w);

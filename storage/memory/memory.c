@@ -1,7 +1,7 @@
-/* etcd's twin, down to its limits and the texts of its errors: tests/contract holds both to the
- * same cases. Callbacks come from a thread of its own, never from within a call, as those of etcd
- * do: code that could not bear that would pass here and fail there. Without that thread (manual),
- * tests decide the order of everything. */
+/* An in-memory copy of etcd's behaviour, down to its limits and error texts: tests/contract
+ * checks both with the same cases. Callbacks come from a thread of its own, never from within a
+ * call, as with etcd. Otherwise code that depends on it would pass here and fail there. Without
+ * that thread (manual), tests decide the order of everything. */
 #include "storage/memory/memory.h"
 
 #include "base/clock.h"
@@ -30,7 +30,8 @@ struct watcher {
 	int64_t next_revision;
 };
 
-/* One writer, the completion thread, has everything but the inbox. Jobs are carried out in the order of their submission. */
+/* The completion thread is the one writer, and owns everything but the inbox. It runs jobs in
+ * the order of their submission. */
 struct memory {
 	struct storage storage;
 	pthread_t thread;
@@ -39,14 +40,17 @@ struct memory {
 	struct list watchers; /* watcher.node */
 	int64_t last_lease_id;
 	bool is_ending; /* has seen is_closing */
-	bool is_manual; /* has no thread, and this for a time */
+	bool is_manual; /* has no thread; this is its clock */
 	int64_t manual_ms;
 	uint64_t cluster;
 	int64_t limit;       /* bytes */
 	bool lacks_room;     /* a put has been refused, and there is no room yet */
-	atomic_bool is_full; /* it was told to be */
+	atomic_bool is_full; /* by a test's order */
+	pthread_mutex_t others_lock; /* guards the fields below; no other lock is taken inside it */
+	int64_t (*others)(void *ctx);
+	void *others_ctx;
 
-	/* Guards what follows. */
+	/* Guards the fields below. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
 	struct list inbox;      /* job.node */
@@ -81,7 +85,7 @@ static int64_t memory_now_ms(const struct memory *m)
 
 /* ---- operations ---- */
 
-static enum storage_result fail(struct storage_op *op, enum storage_result r, const char *message)
+static enum storage_result storage_op_fail(struct storage_op *op, enum storage_result r, const char *message)
 {
 	op->message = message;
 	return r;
@@ -91,9 +95,9 @@ static enum storage_result fail_history(struct memory *m, struct storage_op *op,
 {
 	if (r == STORAGE_COMPACTED) {
 		op->compact_revision = m->mvcc.compacted;
-		return fail(op, r, "etcdserver: mvcc: required revision has been compacted");
+		return storage_op_fail(op, r, "etcdserver: mvcc: required revision has been compacted");
 	}
-	return fail(op, r, "etcdserver: mvcc: required revision is a future revision");
+	return storage_op_fail(op, r, "etcdserver: mvcc: required revision is a future revision");
 }
 
 static enum storage_result execute_range(struct memory *m, struct storage_op *op)
@@ -108,7 +112,7 @@ static enum storage_result execute_range(struct memory *m, struct storage_op *op
 		.count_only = r->count_only};
 	struct mvcc_answer answer;
 	if (r->key.n == 0) {
-		return fail(op, STORAGE_ERROR, "etcdserver: key is not provided");
+		return storage_op_fail(op, STORAGE_ERROR, "etcdserver: key is not provided");
 	}
 	enum storage_result result = mvcc_range(&m->mvcc, &query, &op->arena, &answer);
 	if (result != STORAGE_OK) {
@@ -174,7 +178,7 @@ static bool compare_holds(const struct memory *m, const struct storage_compare *
 	return !kv;
 }
 
-/* A key put by one step may not be touched by another of its branch, but to be read. */
+/* A key put by one step may only be read by the other steps of its branch. */
 static bool steps_collide(const struct storage_step *put, const struct storage_step *other)
 {
 	return put->kind == STEP_PUT && put != other && other->kind != STEP_GET &&
@@ -224,17 +228,17 @@ static enum storage_result txn_check(const struct storage_txn *t, struct storage
 {
 	size_t size = steps_size(t->success, t->n_success) + steps_size(t->failure, t->n_failure);
 	if (t->n_compares > TXN_OPS_MAX || t->n_success > TXN_OPS_MAX || t->n_failure > TXN_OPS_MAX) {
-		return fail(op, STORAGE_ERROR, "etcdserver: too many operations in txn request");
+		return storage_op_fail(op, STORAGE_ERROR, "etcdserver: too many operations in txn request");
 	}
 	if (!compares_have_keys(t->compares, t->n_compares) || !steps_have_keys(t->success, t->n_success) ||
 		!steps_have_keys(t->failure, t->n_failure)) {
-		return fail(op, STORAGE_ERROR, "etcdserver: key is not provided");
+		return storage_op_fail(op, STORAGE_ERROR, "etcdserver: key is not provided");
 	}
 	if (!steps_are_disjoint(t->success, t->n_success) || !steps_are_disjoint(t->failure, t->n_failure)) {
-		return fail(op, STORAGE_ERROR, "etcdserver: duplicate key given in txn request");
+		return storage_op_fail(op, STORAGE_ERROR, "etcdserver: duplicate key given in txn request");
 	}
 	if (size > REQUEST_MAX) {
-		return fail(op, STORAGE_TOO_LARGE, "etcdserver: request is too large");
+		return storage_op_fail(op, STORAGE_TOO_LARGE, "etcdserver: request is too large");
 	}
 	return STORAGE_OK;
 }
@@ -249,7 +253,7 @@ static bool leases_exist(struct memory *m, const struct storage_step *steps, siz
 	return true;
 }
 
-/* What its puts need; 0: there are none. */
+/* Returns the bytes that the puts need; 0: there are none. */
 static int64_t steps_cost(const struct storage_step *steps, size_t n)
 {
 	int64_t cost = 0;
@@ -259,23 +263,35 @@ static int64_t steps_cost(const struct storage_step *steps, size_t n)
 	return cost;
 }
 
-/* Gives up the older half of the history, and again, as long as that many bytes have no room. False: they still have none. */
+/* Returns the bytes of the store, and of what other code holds because of it. */
+static int64_t bytes_held(struct memory *m)
+{
+	pthread_mutex_lock(&m->others_lock);
+	int64_t others = m->others ? m->others(m->others_ctx) : 0;
+	pthread_mutex_unlock(&m->others_lock);
+	return mvcc_size(&m->mvcc) + others;
+}
+
+/* Compacts the older half of the history, and again, until that many bytes fit. Returns false
+ * when they do not fit even then. */
 static bool make_room(struct memory *m, int64_t bytes)
 {
 	struct mvcc *data = &m->mvcc;
-	while (data->size > m->limit - bytes && data->compacted < data->revision) {
+	bool has_room = bytes_held(m) <= m->limit - bytes;
+	while (!has_room && data->compacted < data->revision) {
 		mvcc_compact(data, data->revision - (data->revision - data->compacted) / 2);
+		has_room = bytes_held(m) <= m->limit - bytes;
 	}
-	return data->size <= m->limit - bytes;
+	return has_room;
 }
 
-/* Once a put has been refused, all are, as by etcd, until there is room for some more. */
+/* Returns the free bytes that end a refusal: once a put has been refused, all are, as by etcd,
+ * until there is some more room. */
 static int64_t room_to_go_on(const struct memory *m)
 {
 	return m->lacks_room ? MIN(m->limit / 4, (int64_t)REQUEST_MAX) : 0;
 }
 
-/* UNKNOWN as of etcd, where the write that crosses the quota is applied and yet refused. */
 static enum storage_result txn_make_room(struct memory *m, struct storage_op *op, int64_t cost)
 {
 	bool has_room = make_room(m, MAX(cost, room_to_go_on(m)));
@@ -284,7 +300,7 @@ static enum storage_result txn_make_room(struct memory *m, struct storage_op *op
 	}
 	m->lacks_room = !has_room;
 	if (!has_room || atomic_load(&m->is_full)) {
-		return fail(op, STORAGE_UNKNOWN, "etcdserver: mvcc: database space exceeded");
+		return storage_op_fail(op, STORAGE_NO_SPACE, "etcdserver: mvcc: database space exceeded");
 	}
 	return STORAGE_OK;
 }
@@ -329,7 +345,7 @@ static enum storage_result execute_txn(struct memory *m, struct storage_op *op)
 	struct storage_step *steps = succeeded ? t->success : t->failure;
 	size_t n = succeeded ? t->n_success : t->n_failure;
 	if (!leases_exist(m, steps, n)) {
-		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
+		return storage_op_fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
 	r = txn_make_room(m, op, steps_cost(steps, n));
 	if (r != STORAGE_OK) {
@@ -357,7 +373,8 @@ static enum storage_result execute_status(struct memory *m, struct storage_op *o
 	struct storage_status *s = container_of(op, struct storage_status, op);
 	m->lacks_room = m->lacks_room && !make_room(m, room_to_go_on(m)); /* deletions may have made some */
 	s->version = "memory";
-	s->db_size = m->mvcc.size;
+	s->db_size = bytes_held(m);
+	s->db_quota = m->limit < INT64_MAX ? m->limit : 0;
 	s->leader = 1;
 	s->has_nospace = m->lacks_room || atomic_load(&m->is_full);
 	return STORAGE_OK;
@@ -374,7 +391,7 @@ static enum storage_result execute_grant(struct memory *m, struct storage_op *op
 {
 	struct storage_lease *l = container_of(op, struct storage_lease, op);
 	if (l->id && lease_find(m, l->id)) {
-		return fail(op, STORAGE_ERROR, "etcdserver: lease already exists");
+		return storage_op_fail(op, STORAGE_ERROR, "etcdserver: lease already exists");
 	}
 	while (!l->id || lease_find(m, l->id)) {
 		l->id = ++m->last_lease_id;
@@ -393,14 +410,14 @@ static enum storage_result execute_keep_alive(struct memory *m, struct storage_o
 	struct storage_lease *l = container_of(op, struct storage_lease, op);
 	struct lease *lease = lease_find(m, l->id);
 	if (!lease) {
-		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
+		return storage_op_fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
 	lease_renew(m, lease);
 	l->ttl_s = lease->ttl_s;
 	return STORAGE_OK;
 }
 
-/* With its keys, in one revision. */
+/* Drops a lease and its keys, in one revision. */
 static void lease_drop(struct memory *m, struct lease *lease)
 {
 	const struct storage_kv *kv;
@@ -422,7 +439,7 @@ static enum storage_result execute_revoke(struct memory *m, struct storage_op *o
 	const struct storage_lease *l = container_of(op, struct storage_lease, op);
 	struct lease *lease = lease_find(m, l->id);
 	if (!lease) {
-		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
+		return storage_op_fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
 	lease_drop(m, lease);
 	return STORAGE_OK;
@@ -532,13 +549,13 @@ static void run_op(struct memory *m, struct job *job)
 	arena_init(&op->arena, SIZE_MAX);
 	op->message = "";
 	op->compact_revision = 0;
-	op->result = m->is_ending ? fail(op, STORAGE_CANCELED, "the store is being closed") : job->execute(m, op);
+	op->result = m->is_ending ? storage_op_fail(op, STORAGE_CANCELED, "the store is being closed") : job->execute(m, op);
 	op->revision = m->mvcc.revision;
 	op->cluster = m->cluster;
 	op->done(op);
 }
 
-/* INT64_MAX: never. */
+/* Returns when the next lease expires; INT64_MAX: never. */
 static int64_t next_expiry(const struct memory *m)
 {
 	int64_t next_ms = INT64_MAX;
@@ -548,7 +565,8 @@ static int64_t next_expiry(const struct memory *m)
 	return next_ms;
 }
 
-/* Until there are jobs (which go to `ret`), or a lease may have expired. False: the end. */
+/* Waits until there are jobs (moved to `ret`), or a lease may have expired. Returns false at the
+ * end. */
 static bool memory_wait(struct memory *m, struct list *ret)
 {
 	int64_t until_ms = next_expiry(m);
@@ -674,6 +692,7 @@ static void memory_free(struct storage *s)
 	mvcc_done(&m->mvcc);
 	pthread_cond_destroy(&m->changed);
 	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->others_lock);
 	mem_free(m);
 }
 
@@ -701,8 +720,19 @@ static struct memory *memory_new(int64_t limit)
 	list_init(&m->watchers);
 	list_init(&m->inbox);
 	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->others_lock, NULL);
 	clock_cond_init(&m->changed);
 	return m;
+}
+
+void storage_memory_count_others(struct storage *s, int64_t (*others)(void *ctx), void *ctx)
+{
+	struct memory *m = memory(s);
+
+	pthread_mutex_lock(&m->others_lock);
+	m->others = others;
+	m->others_ctx = ctx;
+	pthread_mutex_unlock(&m->others_lock);
 }
 
 void storage_memory_set_full(struct storage *s, bool is_full)
@@ -734,7 +764,7 @@ struct storage *storage_memory_new_manual(void)
 	return &m->storage;
 }
 
-/* What is submitted by callbacks is carried out, too. */
+/* Runs all jobs, also those that callbacks submit. */
 void storage_memory_run(struct storage *s, int64_t now_ms)
 {
 	struct memory *m = memory(s);

@@ -1,29 +1,36 @@
-/* etcd's semantics in memory: revisions, ranged guards, watches from old revisions, compaction, leases. Of tests, and of servers that
- * are to keep nothing (`annals up --store=memory`). */
+/* etcd's semantics in memory: revisions, ranged guards, watches from old revisions, compaction,
+ * leases. For tests, and for servers that keep nothing (`annals up --store=memory`). */
 #ifndef STORAGE_MEMORY_MEMORY_H
 #define STORAGE_MEMORY_MEMORY_H
 
 #include "storage/storage.h"
 
 struct storage *storage_memory_new(void); /* without a limit */
-/* One that keeps at most so many bytes: keys, values, and their history, with what is around each. A put that has no room makes some: the oldest
- * history is compacted, as much as is needed. What has no room even then is answered as by etcd with the alarm NOSPACE, which ends by
- * itself when there is room again. Deletions are never refused. */
+/* Creates a store that keeps at most so many bytes: keys, values, and their history, with
+ * overhead. When a put does not fit, the oldest history is compacted as far as needed. If it
+ * does not fit even then, it is refused as by etcd with the alarm NOSPACE, until there is room
+ * again. Deletions are never refused. */
 struct storage *storage_memory_new_limited(int64_t limit);
-/* One without a thread or a clock: nothing happens but in storage_memory_run(), which carries out, and calls back for, all that was submitted, the
- * time being now_ms. For tests that decide on the order of everything; by one thread. */
+/* Counts bytes that other code, such as the watch cache, holds because of the store's content.
+ * `others` returns how many; it is called on the store's thread, before each put. NULL ends it:
+ * it is not called any more when this returns. */
+void storage_memory_count_others(struct storage *s, int64_t (*others)(void *ctx), void *ctx);
+/* Creates a store without a thread or a clock, for tests that decide on the order of everything.
+ * Everything happens in storage_memory_run(), which runs all submitted jobs and their callbacks
+ * at the time now_ms. One thread only. */
 struct storage *storage_memory_new_manual(void);
 void storage_memory_run(struct storage *s, int64_t now_ms);
 
-/* As if a backup of that revision had been restored under everybody's feet. Leases stay. */
+/* Simulates the restore of a backup of that revision while the store is in use. Leases stay. */
 enum {
-	RESTORE_NOTICED =
-		1, /* watches end with STORAGE_RESTORED; else they go on, and say nothing before the new history has come as far */
+	/* watches end with STORAGE_RESTORED; otherwise they go on, and are silent until
+	 * the new history has come as far */
+	RESTORE_NOTICED = 1,
 	RESTORE_OTHER_CLUSTER = 2, /* it has another id */
 };
 void storage_memory_restore(struct storage *s, int64_t revision, unsigned flags);
 
-/* As etcd with the alarm NOSPACE: what puts is refused, what only deletes is not. */
+/* Simulates etcd with the alarm NOSPACE: puts are refused, pure deletions are not. */
 void storage_memory_set_full(struct storage *s, bool is_full);
 
 #endif

@@ -1,9 +1,11 @@
-/* Sorted arrays and linked versions: enough for a test server, and plain enough to be believed as
- * the measure of others. A deleted key stays with its past until compaction, since older revisions
- * may still be read. */
+/* Sorted arrays and linked versions: enough for a test server, and plain enough to check others
+ * against. A deleted key stays with its past until compaction, since older revisions may still
+ * be read. */
 #include "storage/memory/mvcc.h"
 
 #include <stdlib.h>
+
+enum { CAP_FIRST = 64 };
 
 struct mvcc_key {
 	struct str key; /* of its newest change */
@@ -15,11 +17,17 @@ void mvcc_init(struct mvcc *m)
 	*m = (struct mvcc){.revision = 1}; /* as etcd's */
 }
 
-/* With its place in the log, and what malloc(3) adds: small values must not cost more than they count. */
+/* Returns the bytes of a change, with malloc(3)'s overhead: otherwise small values would cost
+ * more than they count. */
 static size_t size_of_change(size_t key_size, size_t value_size)
 {
 	enum { MALLOC_HEAD = 16 };
-	return sizeof(struct mvcc_change) + MALLOC_HEAD + sizeof(struct mvcc_change *) + key_size + value_size;
+	return sizeof(struct mvcc_change) + MALLOC_HEAD + key_size + value_size;
+}
+
+int64_t mvcc_size(const struct mvcc *m)
+{
+	return m->size + (int64_t)(m->cap_keys * sizeof(*m->keys) + m->cap_log * sizeof(struct mvcc_change *));
 }
 
 static size_t change_size(const struct mvcc_change *change)
@@ -29,7 +37,7 @@ static size_t change_size(const struct mvcc_change *change)
 
 int64_t mvcc_cost_of_put(struct str key, struct str value)
 {
-	return (int64_t)(size_of_change(key.n, value.n) + sizeof(struct mvcc_key));
+	return (int64_t)(size_of_change(key.n, value.n) + sizeof(struct mvcc_key) + sizeof(struct mvcc_change *));
 }
 
 static void changes_free(struct mvcc *m, struct mvcc_change *change)
@@ -64,7 +72,7 @@ bool mvcc_is_in_range(struct str key, struct str range_key, struct str range_end
 	return str_cmp(key, range_key) >= 0 && (end_is_open(range_end) || str_cmp(key, range_end) < 0);
 }
 
-/* The first that is not less. */
+/* Returns the first key that is not less. */
 static size_t keys_find(const struct mvcc *m, struct str key)
 {
 	size_t low = 0, high = m->n_keys;
@@ -183,7 +191,7 @@ static struct mvcc_change *change_new(struct str key, struct str value)
 static void log_append(struct mvcc *m, struct mvcc_change *change)
 {
 	if (m->n_log == m->cap_log) {
-		m->cap_log = MAX(m->cap_log * 2, (size_t)64);
+		m->cap_log = MAX(m->cap_log * 2, (size_t)CAP_FIRST);
 		m->log = mem_realloc_array(m->log, m->cap_log, sizeof(*m->log));
 	}
 	m->log[m->n_log++] = change;
@@ -202,7 +210,7 @@ static void key_add_change(struct mvcc *m, struct mvcc_key *key, struct mvcc_cha
 static struct mvcc_key *key_insert(struct mvcc *m, size_t at, struct str key)
 {
 	if (m->n_keys == m->cap_keys) {
-		m->cap_keys = MAX(m->cap_keys * 2, (size_t)64);
+		m->cap_keys = MAX(m->cap_keys * 2, (size_t)CAP_FIRST);
 		m->keys = mem_realloc_array(m->keys, m->cap_keys, sizeof(*m->keys));
 	}
 	memmove(&m->keys[at + 1], &m->keys[at], (m->n_keys - at) * sizeof(*m->keys));
@@ -217,7 +225,8 @@ void mvcc_put(struct mvcc *m, struct str key, struct str value, int64_t lease)
 	bool is_known = at < m->n_keys && str_eq(m->keys[at].key, key);
 	struct mvcc_key *entry = is_known ? &m->keys[at] : key_insert(m, at, key);
 	const struct mvcc_change *before = entry->newest;
-	/* Something to read in either case: gcc 14 reads a version before it has looked whether there is one. */
+	/* Points to something in either case: gcc 14 reads a version before it has checked that
+	 * there is one. */
 	static const struct storage_kv never;
 	const struct storage_kv *was = before && before->event.type == EVENT_PUT ? &before->event.kv : &never;
 
@@ -267,20 +276,34 @@ size_t mvcc_log_since(const struct mvcc *m, int64_t revision)
 	return low;
 }
 
-/* Keeps what a read at that revision, or later, can see. False when nothing is left. */
+/* Frees all but what a read at that revision, or later, can see. Returns false when nothing is
+ * left. */
 static bool key_compact(struct mvcc *m, struct mvcc_key *key, int64_t at_revision)
 {
 	struct mvcc_change **link = &key->newest;
 	while (*link && (*link)->event.kv.mod_revision > at_revision) {
 		link = &(*link)->older;
 	}
-	/* What a read at that very revision shows is kept; a deletion shows nothing. */
+	/* The value that a read at that very revision shows is kept; a deletion shows nothing. */
 	if (*link && (*link)->event.type == EVENT_PUT) {
 		link = &(*link)->older;
 	}
 	changes_free(m, *link);
 	*link = NULL;
 	return key->newest != NULL;
+}
+
+/* Shrinks the arrays when less than a quarter is used, since their bytes count. */
+static void arrays_shrink(struct mvcc *m)
+{
+	if (m->cap_keys / 4 > MAX(m->n_keys, (size_t)CAP_FIRST)) {
+		m->cap_keys = MAX(m->n_keys * 2, (size_t)CAP_FIRST);
+		m->keys = mem_realloc_array(m->keys, m->cap_keys, sizeof(*m->keys));
+	}
+	if (m->cap_log / 4 > MAX(m->n_log, (size_t)CAP_FIRST)) {
+		m->cap_log = MAX(m->n_log * 2, (size_t)CAP_FIRST);
+		m->log = mem_realloc_array(m->log, m->cap_log, sizeof(struct mvcc_change *));
+	}
 }
 
 enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision)
@@ -304,6 +327,7 @@ enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision)
 	}
 	m->n_keys = n_kept;
 	m->compacted = at_revision;
+	arrays_shrink(m);
 	return STORAGE_OK;
 }
 

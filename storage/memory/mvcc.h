@@ -6,9 +6,9 @@
 
 #include "storage/storage.h"
 
-/* One change of one key. Owned by its key's history; slices point behind it. */
+/* One change of one key. Its key's history owns it; slices point to the memory behind it. */
 struct mvcc_change {
-	struct storage_event event; /* a put with its whole kv; of a deletion: key and mod_revision */
+	struct storage_event event; /* a put has its whole kv; a deletion: key and mod_revision */
 	struct mvcc_change *older;  /* of the same key */
 };
 
@@ -21,7 +21,7 @@ struct mvcc {
 	size_t n_keys, cap_keys;
 	struct mvcc_change **log; /* of all keys, above `compacted`, in order */
 	size_t n_log, cap_log;
-	int64_t size; /* bytes of all changes that are kept, and of what is around each */
+	int64_t size; /* bytes of all changes that are kept: mvcc_size() */
 };
 
 void mvcc_init(struct mvcc *m);
@@ -49,7 +49,9 @@ enum storage_result mvcc_range(const struct mvcc *m, const struct mvcc_query *qu
 /* The newest kvs of a range one by one, not copied: starts with *at = 0; NULL at the end. */
 const struct storage_kv *mvcc_next(const struct mvcc *m, struct str key, struct str range_end, size_t *at);
 
-/* By how much a put grows `size` at most. */
+/* Returns the bytes of everything here, as allocated. */
+int64_t mvcc_size(const struct mvcc *m);
+/* Returns by how much a put grows that, except for arrays that grow by doubling. */
 int64_t mvcc_cost_of_put(struct str key, struct str value);
 void mvcc_put(struct mvcc *m, struct str key, struct str value, int64_t lease);
 int64_t mvcc_delete(struct mvcc *m, struct str key, struct str range_end); /* how many */
@@ -58,10 +60,11 @@ bool mvcc_commit(struct mvcc *m); /* false: nothing was changed, and the revisio
 /* STORAGE_OK, STORAGE_COMPACTED, STORAGE_FUTURE. */
 enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision);
 
-/* Whatever came behind that revision has never been. It is not to be below what is compacted. */
+/* Removes all changes behind that revision, as if they had never been. It must not be below the
+ * compacted revision. */
 void mvcc_rewind(struct mvcc *m, int64_t revision);
 
-/* Where in the log the changes from that revision on begin. */
+/* Returns where in the log the changes from that revision on begin. */
 size_t mvcc_log_since(const struct mvcc *m, int64_t revision);
 
 #endif

@@ -1,6 +1,6 @@
 /* What a write costs before it is stored: CPU time of each step, for ControllerRevisions of 1, 10 and 100 KiB of data.
  * Usage: api_bench [SECONDS for each row] */
-#include "api/apply/managed.h"
+#include "api/patch/managed.h"
 #include "api/rules/validate.h"
 #include "base/clock.h"
 
@@ -13,7 +13,7 @@
 struct write {
 	struct arena a;
 	const struct kind *kind;
-	const struct door *door;
+	const struct version *version;
 	struct str body, stored;
 	struct json *in;
 	struct object *old, *o;
@@ -67,7 +67,8 @@ static void step_decode(struct write *w)
 {
 	struct str error;
 	struct decode_report report = {0};
-	check(object_decode(&w->o, w->kind, w->door, w->in, w->old, &w->a, &report, &error) == 0, "the body does not decode");
+	check(object_decode(&w->o, w->kind, w->version, w->in, w->old, &w->a, &report, &error) == 0,
+		"the body does not decode");
 }
 
 static void step_load(struct write *w)
@@ -86,7 +87,7 @@ static void step_prepare(struct write *w)
 
 static void step_managed(struct write *w)
 {
-	managed_update(w->o, w->old, w->door, STR(""), STR("kube-controller-manager"), STR(NOW), &w->a);
+	managed_update(w->o, w->old, w->version, STR(""), STR("kube-controller-manager"), STR(NOW), &w->a);
 }
 
 static void step_validate(struct write *w)
@@ -105,7 +106,7 @@ static void step_validate(struct write *w)
 
 static void step_encode(struct write *w)
 {
-	check(object_encode_stored(&w->out, w->o, &w->o->kind->doors[0]), "the object does not encode");
+	check(object_encode_stored(&w->out, w->o, &w->o->kind->versions[0]), "the object does not encode");
 }
 
 static const struct step {
@@ -125,7 +126,7 @@ static const struct step {
 static void write_init(struct write *w, struct str body, struct str stored)
 {
 	*w = (struct write){.body = body, .stored = stored};
-	w->kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &w->door);
+	w->kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &w->version);
 	arena_init(&w->a, (size_t)256 << 20);
 	buf_init(&w->out, (size_t)16 << 20);
 }

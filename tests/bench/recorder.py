@@ -3,11 +3,18 @@
 kube-apiserver spends on the change itself. docs/explanation/performance.md has a run.
 
     ANNALS_BIN=build/annals tests/bench/recorder.py [--objects 100000] [--changes 10000]
+    ANNALS_BIN=build/annals tests/bench/recorder.py --webhook [--changes 2000]
+
+With --webhook: how long a write takes in a kube-apiserver that asks annals for the user first, while annals answers, while it hangs, and when it
+is gone. Beside each such write stands one of another namespace, which no webhook is about.
 """
 
 import argparse
+import itertools
+import json
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -15,8 +22,10 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "integration"), str(HERE.parent / "cluster"), str(HERE)]
 
+import aggregated
 import kube
 import processes
+from metrics import Metrics
 from references import cpu_ns
 from statefulsets import all_of, ask, resident_mib
 
@@ -117,14 +126,102 @@ def wait_until_idle(process):
         time.sleep(5)
 
 
+# ---- the webhook ----
+
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+ASKED, PLAIN = "asked", "plain"  # namespaces
+HOOK = {"metadata": {"name": "annals-recorder"}, "webhooks": [
+    {"name": "users.annals.dev", "admissionReviewVersions": ["v1"], "sideEffects": "NoneOnDryRun", "failurePolicy": "Ignore", "timeoutSeconds": 1,
+     "matchPolicy": "Equivalent", "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": ASKED}},
+     "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "UPDATE", "DELETE"], "scope": "*"}],
+     "clientConfig": {"service": {"namespace": "default", "name": "kubernetes", "port": 443, "path": f"{RECORDERS}/all/admission"}}}]}
+
+
+class Writer:
+    """One who changes a ConfigMap of each namespace, over one connection."""
+
+    def __init__(self, cluster):
+        client = cluster.kube.client
+        self.connection = client.connect()
+        self.headers = {"Content-Type": MERGE, **({"Authorization": f"Bearer {client.token}"} if client.token else {})}
+        self.numbers = itertools.count()
+
+    def write(self, namespace):
+        """Milliseconds."""
+        began = time.monotonic()
+        self.connection.request("PATCH", f"/api/v1/namespaces/{namespace}/configmaps/c", json.dumps({"data": {"key-0": str(next(self.numbers))}}).encode(), self.headers)
+        answer = self.connection.getresponse()
+        assert answer.status == 200, answer.read()
+        answer.read()
+        return (time.monotonic() - began) * 1e3
+
+    def both(self, n):
+        """{namespace: sorted milliseconds} of n writes each, one after the other, so that the machine is the same for both."""
+        found = {ASKED: [], PLAIN: []}
+        for _ in range(n):
+            for namespace, times in found.items():
+                times.append(self.write(namespace))
+        return {namespace: sorted(times) for namespace, times in found.items()}
+
+
+def show(what, times):
+    def at(part, values):
+        return values[min(int(len(values) * part), len(values) - 1)]
+
+    texts = [f"{namespace} {at(0.5, values):.2f}, {at(0.99, values):.2f}" for namespace, values in times.items()]
+    print(f"{what}: ms of a write, median and 99th percentile: {'; '.join(texts)}", flush=True)
+
+
+def run_webhook(folder, certificates, options):
+    cluster = aggregated.Cluster(folder, certificates, aggregated.ANNALS, controllers=False)
+    try:
+        behind = cluster.behind["annals"]
+        cluster.make(RECORDERS, RECORDER)
+        for namespace in (ASKED, PLAIN):
+            cluster.make("/api/v1/namespaces", {"metadata": {"name": namespace}})
+            cluster.make(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "c"}, "data": {f"key-{k}": "x" * 40 for k in range(10)}})
+        writer = Writer(cluster)
+        processes_of = {"kube-apiserver": cluster.kube, "annals": behind.replicas[0]}
+
+        def spent_on(what):
+            before = {name: cpu_ns(process.popen.pid) for name, process in processes_of.items()}
+            show(what, writer.both(options.changes))
+            spent = [f"{name} {(cpu_ns(process.popen.pid) - before[name]) / options.changes / 1e3:.0f}" for name, process in processes_of.items()]
+            print(f"{what}: CPU of both writes, us: {', '.join(spent)}", flush=True)
+
+        spent_on("no webhook")
+        cluster.make(HOOKS, HOOK)
+        client = behind.client(*certificates.admin)
+        processes.retry_until(lambda: writer.write(ASKED) and Metrics(client).sum("annals_user_notes_total") > 0, "annals is asked")
+        spent_on("annals answers")
+        behind.replicas[0].signal(signal.SIGSTOP)
+        began, slow = time.monotonic(), []
+        while (took := writer.write(ASKED)) > 500:
+            slow.append(took)
+        print(f"annals hangs: {len(slow)} writes took {min(slow):.0f} to {max(slow):.0f} ms, until kube-apiserver stopped asking after {time.monotonic() - began:.0f} s", flush=True)
+        show("the APIService is not available", writer.both(options.changes))
+        behind.replicas[0].signal(signal.SIGCONT)
+        behind.wait_available()
+        behind.replicas[0].kill()
+        show("annals has ended", writer.both(min(options.changes, 200)))
+        behind.replicas[0] = None
+    finally:
+        cluster.stop()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=100000)
-    parser.add_argument("--changes", type=int, default=10000)
+    parser.add_argument("--changes", type=int)
+    parser.add_argument("--webhook", action="store_true")
     options = parser.parse_args()
+    options.changes = options.changes or (2000 if options.webhook else 10000)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
     try:
         certificates = processes.Certificates(folder / "certs")
+        if options.webhook:
+            run_webhook(folder, certificates, options)
+            return
         alone, server, recorder = run_annals(folder, certificates, options)
         theirs = run_kube(folder, certificates, options)
     finally:

@@ -83,7 +83,7 @@ class Stream:
 
 
 class Watchers:
-    """Read what they are told and count it."""
+    """Read their events and count them."""
 
     def __init__(self, servers, n):
         self.selector, self.n_lines, self.sockets = selectors.DefaultSelector(), 0, []
@@ -139,7 +139,7 @@ class Case:
         return sum(Metrics(server).sum("annals_read_index_rounds_total") for server in self.servers)
 
     def measure(self, what, n, play):
-        """play() does it n times."""
+        """The function does it n times."""
         before = [[cpu_ns(process) for process in group] for group in (self.servers, self.etcds)]
         begun = time.monotonic()
         play()

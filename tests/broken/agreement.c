@@ -4,7 +4,7 @@
  *   common   whatever is written is taken for what all write
  *   ticket   objects are written, whatever became of the registration
  *   ranged   registrations are made, whoever else has registered meanwhile */
-#include "storage/agreement/agreement_plan.h"
+#include "storage/agreement/agreement_table.h"
 #include "storage/etcd/etcd.h"
 #include "tests/broken/unguarded.h"
 
@@ -13,24 +13,24 @@ static const struct storage_ops *real_ops;
 static struct storage_ops broken_ops;
 
 bool __real_agreement_may_write(const struct agreement_self *self, const struct agreement_view *v, const struct kind *k,
-	const struct door *encodes, int64_t since, const struct agreement_replica **ret_waits_for);
+	const struct version *encodes, int64_t since, const struct agreement_replica **ret_waits_for);
 bool __wrap_agreement_may_write(const struct agreement_self *self, const struct agreement_view *v, const struct kind *k,
-	const struct door *encodes, int64_t since, const struct agreement_replica **ret_waits_for);
+	const struct version *encodes, int64_t since, const struct agreement_replica **ret_waits_for);
 bool __real_agreement_is_common(
-	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct door *encodes);
+	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct version *encodes);
 bool __wrap_agreement_is_common(
-	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct door *encodes);
+	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct version *encodes);
 int __real_storage_etcd_new(struct storage **ret, const struct storage_etcd_options *options, struct buf *err);
 int __wrap_storage_etcd_new(struct storage **ret, const struct storage_etcd_options *options, struct buf *err);
 
 bool __wrap_agreement_may_write(const struct agreement_self *self, const struct agreement_view *v, const struct kind *k,
-	const struct door *encodes, int64_t since, const struct agreement_replica **ret_waits_for)
+	const struct version *encodes, int64_t since, const struct agreement_replica **ret_waits_for)
 {
 	return is_unguarded("acks") || __real_agreement_may_write(self, v, k, encodes, since, ret_waits_for);
 }
 
 bool __wrap_agreement_is_common(
-	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct door *encodes)
+	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct version *encodes)
 {
 	return is_unguarded("common") || __real_agreement_is_common(self, v, k, encodes);
 }

@@ -1,5 +1,5 @@
 /* Seed 004, "An incorrect optimization", for an annals that is linked with -Wl,--wrap=SYMBOL for those below: the controller takes a cache that shows
- * no Dependent for proof that there is none, and the server lets go of what it is told to, whoever refers to it. */
+ * no Dependent for proof that there is none, and the server removes a finalizer on request, even from a Provider in use. */
 #include "controllers/dependents/provider_plan.h"
 #include "server/write/write_references.h"
 

@@ -57,7 +57,7 @@ void __wrap_request_txn(struct request *q, void (*next)(struct request *q))
 {
 	for (size_t i = 0; i < ARRAY_SIZE(guards); i++) {
 		if (is_unguarded(guards[i].name)) {
-			(guards[i].part == PART_COMPARES ? drop_compares : drop_steps)(q, &q->txn, guards[i].directory);
+			(guards[i].part == PART_COMPARES ? drop_compares : drop_steps)(q, &q->plan.txn, guards[i].directory);
 		}
 	}
 	__real_request_txn(q, next);

@@ -9,7 +9,7 @@
     browser.stop()
 
 A page notes what it asks for (requests), and what went wrong: exceptions that nobody caught, errors on the console, files that did not come,
-violations of its Content-Security-Policy. close() and troubles() tell of them, but for those that expect() has named.
+violations of its Content-Security-Policy. close() and troubles() report them, except those that expect() has named.
 """
 
 import base64
@@ -40,7 +40,7 @@ FLAGS = """
     --password-store=basic --use-mock-keychain --hide-scrollbars --font-render-hinting=none --force-color-profile=srgb --lang=en-US
 """.split() + ["--host-resolver-rules=MAP rebound.example 127.0.0.1"]
 
-# What Input.dispatchKeyEvent has to be told: code, virtual key code, text.
+# Arguments of Input.dispatchKeyEvent: code, virtual key code, text.
 KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), " ": ("Space", 32, " "), "Backspace": ("Backspace", 8, ""),
         "ArrowLeft": ("ArrowLeft", 37, ""), "ArrowUp": ("ArrowUp", 38, ""), "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, ""),
         "PageUp": ("PageUp", 33, ""), "PageDown": ("PageDown", 34, ""), "End": ("End", 35, ""), "Home": ("Home", 36, ""),
@@ -366,8 +366,8 @@ class Page:
 
     # ---- mouse and keyboard ----
 
-    def click(self, selector):
-        """In its middle, once nothing else is there."""
+    def click(self, selector, modifiers=()):
+        """In its middle, once nothing else is there; with these keys held."""
         point = self.wait(f"""(() => {{
             const e = document.querySelector({json.dumps(selector)});
             if (!e || e.disabled) return null;
@@ -379,7 +379,8 @@ class Page:
             return there && (e.contains(there) || there.contains(e)) ? [x, y] : null;
         }})()""", f"{selector} can be clicked")
         for type in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=type, x=point[0], y=point[1], button="left", clickCount=1)
+            self.call("Input.dispatchMouseEvent", type=type, x=point[0], y=point[1], button="left", clickCount=1,
+                      modifiers=sum(MODIFIERS[key] for key in modifiers))
 
     def hover(self, selector):
         self.wait_for(selector)

@@ -96,7 +96,7 @@ def axe_source():
 
 class World(processes.Shared):
     def __init__(self):
-        super().__init__("--fake-nodes=2")
+        super().__init__("--fake-nodes=2", processes.NO_DEFAULT_OBJECTS)
 
     def get(self):
         is_new = self.process is None or self.process.popen.poll() is not None

@@ -11,7 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
 
 from chromium import LIVE, Chromium, find  # pylint: disable=wrong-import-position
 from conftest import Ui, record  # pylint: disable=wrong-import-position
-from processes import ROOT, Up, retry_until  # pylint: disable=wrong-import-position
+from processes import NO_DEFAULT_OBJECTS, ROOT, Up, retry_until  # pylint: disable=wrong-import-position
 from sets import BROKEN, Room, statefulset  # pylint: disable=wrong-import-position
 
 IMAGES = ROOT / "docs" / "images"
@@ -100,7 +100,7 @@ def main():
     browser = Chromium(path)
     started = []
     try:
-        server = Up(folder / "data", "--fake-nodes=2")
+        server = Up(folder / "data", "--fake-nodes=2", NO_DEFAULT_OBJECTS)
         started.append(server)
         record(server, "workloads", [{"groups": [""], "resources": ["configmaps", "services"]}, {"groups": ["apps"], "resources": ["statefulsets"]}])
         Shop(server).night()

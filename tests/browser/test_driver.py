@@ -86,7 +86,7 @@ def test_requests_elsewhere_are_noted(chromium, site):
     page = chromium.open(site + "/elsewhere")
     page.wait("document.title == 'refused'")
     page.origin, other = site, "http://127.0.0.2:1/"
-    assert page.strange_requests() in ([], [other])  # the policy stops it, before or after it is told of
+    assert page.strange_requests() in ([], [other])  # the policy stops it, before or after it is reported
     assert not any(request["url"] == other for request in page.requests) or page.strange_requests() == [other]
     page.origin = None
     page.expect("")

@@ -224,7 +224,7 @@ def test_why_a_deletion_waits(call, metadata, users, state, text):
 
 
 def test_a_deletion_whose_users_cannot_be_seen(call):
-    """Who may not read Dependents is not told that there are none."""
+    """A user who may not read Dependents does not see "none"."""
     assert "Nothing uses it" not in call("views/usage.js", "explainDeletion", {"metadata": PROTECTED}, [], False)["text"]
     assert "Nothing uses it" not in call("views/usage.js", "explainDeletion", {"metadata": {**PROTECTED, **GOING}}, [], False)["text"]
 

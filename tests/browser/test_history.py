@@ -8,6 +8,7 @@ import pytest
 import processes
 from chromium import LIVE
 from conftest import Kept, Ui
+from gate import Gate
 from recorded import V1, Recorded
 
 LINES = "[data-testid=diff] .list-row:not([hidden]) [data-testid=diff-line]"
@@ -68,6 +69,31 @@ def test_it_shows_the_last_change_and_any_other(look, room, settings):
     page.wait_text(COMMAND, "--to-revision=2")
     assert page.text(COMMAND).startswith("kubectl annals undo service") and f"-n {room.namespace}" in page.text(COMMAND)
     assert page.count("[data-testid=undo-button]") == 0, "it only reads"
+
+
+def test_times_in_the_lists_of_revisions_follow_the_clock(look, room):
+    answer = room.server.post(room.path("configmaps"), {"metadata": {"name": "young"}, "data": {"a": "b"}})
+    assert answer.status == 201, answer
+    page = look(address(room, "ConfigMap", "young"))
+    option = "document.querySelector('[data-testid=revision-to] option')?.textContent"
+    first = page.wait(option)
+    page.wait(f"{option} != {json.dumps(first)}", "it is another time")
+
+
+def test_one_emoji_leaves_the_rest_as_it_is(look, room):
+    text = "#!/bin/sh\necho grüß 🎉 ❤\ufe0f\necho \u202eend\n"
+    for script in ("#!/bin/sh\n", text.replace("\u202e", ""), text):
+        body = {"metadata": {"name": "script"}, "data": {"run": script, "other": "größe"}}
+        first = room.server.post(room.path("configmaps"), body)
+        answer = first if first.status == 201 else room.server.put(room.path("configmaps", "script"), body)
+        assert answer.status in (200, 201), answer
+        room.until(lambda: [h["status"]["revision"] for h in room.server.get(f"{V1}/namespaces/{room.namespace}/histories").json["items"]
+                            if h["status"].get("changes", [{}])[-1].get("resourceVersion") == answer.json["metadata"]["resourceVersion"]], "it is recorded")
+    page = look(address(room, "ConfigMap", "script", **{"from": 1, "to": 2, "mode": "inline"}))
+    page.until(lambda: [line[1].strip() for line in lines(page, "+")] == ["echo grüß 🎉 ❤\ufe0f", "echo end"], "lines are lines")
+    page = look(address(room, "ConfigMap", "script", **{"from": 2, "to": 3, "mode": "inline"}))
+    page.until(lambda: any("\\u202e" in line[1] and "grüß 🎉" in line[1] for line in lines(page, "+")), "what cannot be seen is written, and nothing else")
+    assert any("größe" in line[1] for line in lines(page))
 
 
 def test_links_name_the_difference(look, room, settings):
@@ -192,14 +218,14 @@ def test_a_thousand_revisions(look, room, thousand):
         wait_changed(page, ("-", f"step: {number}", "/step"), ("+", "step: 1000", "/step"))
     page.evaluate("document.querySelector('[data-testid=changes]').focus()")
     page.press("End", "Enter")
-    page.until(lambda: chosen(page)[1] == "2", "the oldest that no change tells of is shown")
+    page.until(lambda: chosen(page)[1] == "2", "the oldest without a change is shown")
 
 
 LARGE = 3 * 1024 * 1024 - 4096  # bytes of JSON: what a request takes, but for what is around it
 
 
 def test_data_of_three_mebibytes(look, chromium, folder, etcd, serve, certificates, request):
-    """As large as a request may be. etcd takes half of that unless it is told otherwise."""
+    """As large as a request may be. etcd takes half of that by default."""
     server = serve(etcd(flags=("--max-request-bytes=8388608", "--max-txn-ops=1024")).endpoint)
     server.dir = folder
     kubeconfig = processes.write_kubeconfig(folder / "kubeconfig", server.url, certificates)
@@ -227,3 +253,19 @@ def test_data_of_three_mebibytes(look, chromium, folder, etcd, serve, certificat
     page.evaluate("document.querySelector('[data-testid=diff]').focus()")
     page.press("End")
     page.until(lambda: any("name: large" in text for _, text, _ in lines(page)), "its end is shown")
+
+
+@pytest.mark.parametrize("lost, view", [("/histories", "/history/-/ConfigMap/default/plain"), ("/statefulsets", "/workloads")])
+def test_a_404_of_somebody_else_is_no_absence(look, folder, etcd, serve, certificates, lost, view):
+    """An ingress without a route answers it for every path: nothing is known then, and the view must say so."""
+    server = serve(etcd().endpoint)
+    server.dir = folder
+    gate = Gate(server.client, certificates)
+    try:
+        kubeconfig = processes.write_kubeconfig(folder / "kubeconfig", gate.url, certificates)
+        gate.lose(lost)
+        page = look(view, of=Ui(server, "default", kubeconfig=kubeconfig))
+        page.expect("404")
+        page.wait_for("[data-testid=error]")
+    finally:
+        gate.close()

@@ -1,11 +1,17 @@
 """Who gets in, and what a browser then lets others do: links, sessions, other names, other sites, and policies."""
 
 import http.server
+import json
 
 import pytest
 
+import pages
+import processes
 from chromium import LIVE
+from recorded import Recorded
 from sites import serving
+
+ROWS = "[data-testid=change-row]:not([hidden])"
 
 # Another site: what it tries is in its page, and what came of it in its title.
 TRIES = """
@@ -70,7 +76,7 @@ def test_link_opens_once_and_leaves_the_address(look, ui):
     page = look(of=mine)
     page.wait(LIVE)
     assert mine.token not in page.evaluate("JSON.stringify([location.href, document.referrer, document.cookie, {...localStorage}, {...sessionStorage}])")
-    assert page.evaluate("[document.cookie, document.title.includes('token'), Object.keys(localStorage).some((k) => k.includes('session'))]") == ["", False, False]
+    assert page.evaluate("[document.cookie, document.title.includes('token')]") == ["", False]
 
     other = look(of=mine)
     other.expect("401")
@@ -105,10 +111,98 @@ def test_session_ends_with_its_server(look, ui):
     mine = ui()
     page = look(of=mine)
     page.wait(LIVE)
-    page.evaluate("for (const k of Object.keys(sessionStorage)) sessionStorage.setItem(k, 'f'.repeat(64))")
+    page.evaluate("localStorage.setItem('annals-session', 'f'.repeat(64))")
     page.expect("401")
     page.reload()
     page.wait_text("[data-testid=no-session]", "kubectl annals ui")
+
+
+# ---- one session for the browser ----
+
+KIND = "document.querySelector('[data-testid=filter-kind]')?.value == 'ConfigMap'"
+
+
+def test_another_tab_of_the_browser_needs_no_link(chromium, look, ui):
+    """A Ctrl-click, a bookmark, an address that somebody sent. Another browser, or a private window, has no part in it."""
+    mine = ui()
+    page = look(of=mine)
+    page.wait(LIVE)
+    tab = chromium.open(context=page.context)
+    tab.origin = mine.origin
+    tab.go(mine.base + "#/timeline?kind=ConfigMap")
+    tab.wait(f"{LIVE} && {KIND}")
+    other = chromium.open()
+    other.origin = mine.origin
+    other.go(mine.base + "#/timeline?kind=ConfigMap")
+    other.wait_for("[data-testid=no-session]")
+
+
+def test_ctrl_click_opens_a_tab_that_works(chromium_process, look, room):
+    it = Recorded(room.server, room.namespace, "Service", "web", managers=["x"])
+    it.make(spec={"ports": [{"port": 80}]})
+    page = look(f"/timeline?namespace={room.namespace}&kind=Service")
+    page.wait(LIVE)
+    page.wait_for(f"{ROWS} a")
+    page.click(f"{ROWS} a", modifiers=["Control"])
+
+    def opened():
+        targets = [t for t in chromium_process.call("Target.getTargets")["targetInfos"] if t.get("browserContextId") == page.context]
+        return [t["targetId"] for t in targets if t["targetId"] != page.target and t["title"] == f"Service {room.namespace}/web · annals"]
+
+    tabs = processes.retry_until(opened, "a tab with its history is there")
+    assert "/timeline" in page.address
+    chromium_process.call("Target.closeTarget", targetId=tabs[0])
+
+
+def test_a_tab_that_waits_goes_on_when_a_link_is_opened_in_another(chromium, ui):
+    mine = ui()
+    waiting = chromium.open()
+    waiting.origin = mine.origin
+    waiting.go(mine.base + "#/timeline?kind=ConfigMap")
+    waiting.wait_text("[data-testid=no-session]", "This page needs a link")
+    tab = chromium.open(context=waiting.context)
+    tab.origin = mine.origin
+    tab.go(mine.link)
+    tab.wait(LIVE)
+    waiting.wait(f"{LIVE} && {KIND}")
+
+
+def test_the_address_that_was_wanted_survives_the_token(chromium, ui):
+    mine = ui()
+    page = chromium.open()
+    page.origin = mine.origin
+    page.go(mine.base + "#/timeline?kind=ConfigMap")
+    page.wait_for("[data-testid=no-session]")
+    page.evaluate(f"location.href = {json.dumps(mine.link)}")
+    page.wait(f"{LIVE} && {KIND}")
+    assert mine.token not in page.address and "kind=ConfigMap" in page.address
+
+
+def test_credentials_that_have_expired_are_named(chromium, folder, monkeypatch):
+    """The session goes on; it is the API server that accepts the user no longer."""
+    def refuse(handler):
+        body = json.dumps({"kind": "Status", "status": "Failure", "code": 401, "reason": "Unauthorized", "message": "Unauthorized"}).encode()
+        handler.send_response(401)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    upstream = pages.Upstream(refuse)
+    try:
+        process, _ = pages.start(upstream.kubeconfig(folder))
+        mine = processes.Process([processes.BIN, "kubectl", "ui", "--kubeconfig", upstream.kubeconfig(folder)])
+        link = mine.stdout.wait(pages.LINK)[0]
+        monkeypatch.setattr(pages, "DISCOVERY", {})
+        page = chromium.open()
+        page.expect("401")
+        page.go(link)
+        page.wait_text("[data-testid=error]", "may have expired")
+        assert page.count("[data-testid=no-session]") == 0 and "no longer accepted" in page.text("[data-testid=error]")
+        mine.stop()
+        process.stop()
+    finally:
+        upstream.close()
 
 
 # ---- names of the server ----
@@ -212,7 +306,7 @@ def test_it_only_reads_without_write(look, room):
     page.wait(LIVE)
     page.expect("403|404|405")
     asked = """(async () => {
-        const session = Object.values({...sessionStorage})[0], headers = {'X-Annals-Session': session, 'Content-Type': 'application/json'};
+        const session = localStorage.getItem('annals-session'), headers = {'X-Annals-Session': session, 'Content-Type': 'application/json'};
         const statuses = [];
         for (const [method, path] of [['POST', 'undo'], ['POST', 'restore'], ['DELETE', 'api/apis/annals.dev/v1/namespaces/NS/histories/x'],
                                       ['POST', 'api/apis/annals.dev/v1/namespaces/NS/providers'], ['GET', 'api/api/v1/namespaces/NS/secrets'],

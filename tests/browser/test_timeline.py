@@ -81,7 +81,7 @@ def test_a_set_and_its_changes(look, room):
 
 @pytest.fixture
 def shop(room):
-    """Six changes of three objects by hand, so that what is told of them is known."""
+    """Six changes of three objects by hand, so that their log is known."""
     colors = Recorded(room.server, room.namespace, "Service", "colors", managers=["alice"])
     colors.make(spec={"ports": [{"port": 80}]}, metadata={"labels": {"app": "x"}})
     colors.patch({"metadata": {"labels": {"app": "y"}}}, paths=["/metadata/labels/app"], managers=["bob"], cause="rename it")
@@ -192,7 +192,7 @@ def test_a_thousand_changes_are_a_list_of_few_elements(look, many, ui):
 
 
 def test_what_comes_does_not_move_what_is_read(look, many, ui):
-    """Who has scrolled stays where they are, and is told how many came."""
+    """A user who has scrolled stays there, and sees how many changes came."""
     page = look("/timeline?namespace=many", of=ui(server=many, namespace="many"))
     page.until(lambda: n_changes(page) == 1000, "all are there")
     page.evaluate("document.querySelector('[data-testid=timeline]').scrollTop = 10000")
@@ -210,7 +210,52 @@ def test_what_comes_does_not_move_what_is_read(look, many, ui):
     page.until(lambda: n_changes(page) == 1000, "what is forgotten is not shown any more")
 
 
+def test_back_returns_to_the_place(look, many, ui):
+    """The row that was opened is in sight again, and is the active one; also where changes have come meanwhile."""
+    page = look("/timeline?namespace=many", of=ui(server=many, namespace="many"))
+    page.until(lambda: n_changes(page) == 1000, "all are there")
+    page.evaluate("document.querySelector('[data-testid=timeline]').scrollTop = 10000")
+    page.wait(f"document.querySelectorAll('{ROWS}').length && !document.querySelector('{ROWS}[aria-rowindex=\"2\"]')")
+    middle = "(() => { const box = document.querySelector('[data-testid=timeline]').getBoundingClientRect(); return document.elementFromPoint(box.left + 200, box.top + box.height / 2).closest('[data-testid=change-row]') })()"
+    key = page.wait(f"{middle}?.dataset.key")
+    top = page.evaluate(f"{middle}.getBoundingClientRect().top")
+    page.evaluate(f"{middle}.querySelector('a').click()")
+    page.wait_for("[data-testid=history-title]")
+    other = Recorded(many, "many", "ServiceAccount", f"meanwhile-{page.ui.pid}", managers=["late"])
+    other.make()
+    page.evaluate("history.back()")
+    row = f"document.querySelector('{ROWS}[data-key=\"{key}\"]')"
+    page.wait(f"{row}?.classList.contains('is-active')", "the row is there")
+    page.until(lambda: abs(page.evaluate(f"{row}.getBoundingClientRect().top") - top) < 2, "where it was")
+    deleted = many.delete(f"{V1}/namespaces/many/histories/{other.history['metadata']['name']}")
+    assert deleted.status == 200, deleted
+
+
 # ---- the connection ----
+
+
+def test_a_connection_that_is_lost_from_the_start_is_seen(look, ui, up):
+    """Nothing says that it is being read, or that there are no changes; and it goes on by itself, or by the button."""
+    port = processes.free_port()
+    server = up(f"--port={port}")
+    record(server, "all", [{"groups": [""], "resources": ["configmaps"]}])
+    page = look("/workloads", of=ui(server=server, namespace="default"))
+    page.wait_text(".workloads .empty", "no workloads")
+    page.expect("50[0-9]|ERR_")
+    server.stop()
+    page.evaluate("location.hash = '#/timeline?namespace=default'")
+    page.wait_text("[data-testid=lost]", "No connection")
+    page.wait_text(".timeline .empty", "could not be read yet")
+    assert "0 changes" not in page.text("main") and "Reading" not in page.text("main")
+    asked = len(page.requests)
+    page.click("[data-testid=lost] button")
+    page.until(lambda: len(page.requests) > asked, "it is tried again")
+    server = up(f"--port={port}")
+    assert server.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "later"}}).status == 201
+    page.until(lambda: "later" in objects(page), "it is read")
+    page.wait(LIVE)
+    assert page.evaluate("document.querySelector('[data-testid=lost]').hidden")
+
 
 
 def test_lost_connection_shows_and_what_was_missed_comes(chromium, look, ui, up):

@@ -39,6 +39,20 @@ def test_undo_shows_what_it_would_do_and_does_that(look, ui, room):
     assert room.one("configmaps", "settings")["data"]["color"] == "red"
 
 
+def test_after_undo_of_own_revisions_the_newest_is_shown(look, ui, room):
+    """The revision that was written again has a new number. The page reads them again, and misses none."""
+    room.running("web", replicas=0)
+    room.image("i:2")
+    page = look(f"/history/apps/StatefulSet/{room.namespace}/web?own=true&from=2&to=1", of=ui("--write"))
+    page.click("[data-testid=undo-button]")
+    page.wait("document.querySelector('[data-testid=undo-confirm]') && !document.querySelector('[data-testid=undo-confirm]').disabled")
+    page.click("[data-testid=undo-confirm]")
+    page.wait_for("[data-testid=write-done]")
+    page.press("Escape")
+    page.until(lambda: page.evaluate("document.querySelector('[data-testid=revision-to]').selectedOptions[0]?.textContent.startsWith('3 (last)')"), "the new number is shown")
+    assert "any more" not in page.text("main") and "to=1" not in page.address
+
+
 def test_restore_makes_it_again(look, ui, room):
     answer = room.server.post(room.path("configmaps"), {"metadata": {"name": "settings"}, "data": {"color": "red"}})
     assert answer.status == 201, answer

@@ -1,4 +1,4 @@
-"""Certificates that should not be believed, connections that are kept alive, and what a server takes whoever asks for."""
+"""Certificates that should not be trusted, connections that are kept alive, and what a server takes whoever asks for."""
 
 import datetime
 import http.client

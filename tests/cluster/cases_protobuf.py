@@ -63,6 +63,12 @@ CASES = {
               get("{crs}", headers=PACKED), get("{crs}/c", headers=PACKED), get("{crs}/a", headers=PACKED), get("{crs}?resourceVersion=0", headers=METAS), delete("{crs}", headers=PROTOBUF)],
     "watches": [create("a"), watch("{crs}" + INITIAL, CHANGES, headers=PROTOBUF), watch("{crs}" + INITIAL, CHANGES, headers=META), watch("{crs}" + INITIAL, CHANGES, headers=BETA),
                 watch("{crs}?watch=1&resourceVersion={rv:a}", headers={"Accept": ACCEPT + ";stream=watch"}), watch("{crs}?watch=1&labelSelector=app=web&resourceVersion={rv:a}", headers=PROTOBUF)],
+    "leaving": [step for first, second in ((watch, get), (get, watch)) for name in (first.__name__,) for step in [
+        post("{cms}", {"metadata": {"name": name, "labels": {"l": "1"}}, "data": {"k": "old"}}), merge("{cms}/" + name, {"metadata": {"labels": None}, "data": {"k": "new"}}),
+        *[how("{cms}/" + name if how is get else "{cms}?watch=1&labelSelector=l=1&fieldSelector=metadata.name=" + name + "&resourceVersion={rv0:" + name + "}", headers=PROTOBUF)
+          for how in (first, second)],
+        get("{cms}?fieldSelector=metadata.name=" + name, headers=PROTOBUF), delete("{cms}/" + name),
+        watch("{cms}?watch=1&fieldSelector=metadata.name=" + name + "&resourceVersion={rv0:" + name + "}", headers=PROTOBUF)]],
     "scale": [post(OBJECTS["set"][0], {"metadata": {"name": "a"}, **OBJECTS["set"][1]}), get(OBJECTS["set"][0] + "/a/scale", headers=PROTOBUF),
               merge(OBJECTS["set"][0] + "/a/scale", {"spec": {"replicas": 0}}, headers=PROTOBUF), get(OBJECTS["set"][0] + "/a/scale", headers=META)],
     "questions": [post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}, headers=PROTOBUF),

@@ -1,4 +1,4 @@
-"""Reviews: questions about who somebody is and what he may do, which are answered and never stored."""
+"""Reviews: questions about a user's identity and rights, which are answered and never stored."""
 
 from cases_configmaps import PROTOBUF, proto_body, protobuf
 from deviations import NO_AUDIENCE, OTHER_ROLES, TOKEN_ERROR, UNEXPLAINED

@@ -165,7 +165,7 @@ CASES = {
                 strategic(f"{SETS}/q", {"spec": {"template": {"spec": {"containers": [{"name": "d", "image": "k"}], "$setElementOrder/containers": [{"name": "d"}, {"name": "c"}]}}}}),
                 strategic(f"{SETS}/q", {"spec": {"template": {"spec": {"containers": [{"name": "d", "$patch": "delete"}]}}}})],
     "unavailable-kept": [post(SETS, rolling(maxUnavailable=2)), merge(f"{SETS}/q", {"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 3}}}}), get(f"{SETS}/q")],
-    "odd-then-mended": [post(SETS, sts(template=template(containers=[{"name": "c", "image": "i"}]))), merge(f"{SETS}/q", {"spec": {"template": {"spec": {"restartPolicy": "Never"}}}}),
+    "odd-then-fixed": [post(SETS, sts(template=template(containers=[{"name": "c", "image": "i"}]))), merge(f"{SETS}/q", {"spec": {"template": {"spec": {"restartPolicy": "Never"}}}}),
                         merge(f"{SETS}/q", {"metadata": {"labels": {"a b": "c"}}, "spec": {"replicas": -2}}), merge(f"{SETS}/q", {"metadata": {"finalizers": ["x"]}}),
                         merge(f"{SETS}/q", {"metadata": {"finalizers": ["x.io/y"]}}), delete(f"{SETS}/q"), delete(f"{SETS}/q?propagationPolicy=Orphan"),
                         merge(f"{SETS}/q", {"spec": {"replicas": 9}}), merge(f"{SETS}/q", {"metadata": {"finalizers": None}}), get(f"{SETS}/q")],

@@ -186,6 +186,43 @@ def is_unwarned(step, kube, annals):
     return all("is deprecated since" in text for text in kube["headers"].get("warning", [])) and {**kube, "headers": headers} == annals
 
 
+GENERATION = "deprecated.daemonset.template.generation"
+
+
+def without_generation(item):
+    metadata = dict(item.get("metadata") or {})
+    notes = {key: value for key, value in (metadata.pop("annotations", None) or {}).items() if key != GENERATION}
+    return {**item, "metadata": {**metadata, **({"annotations": notes} if notes else {})}}
+
+
+def without_generations(answer):
+    body = dict(answer["body"])
+    if "rows" in body:
+        body["rows"] = [{**row, "object": without_generation(row.get("object") or {})} for row in body["rows"] or []]
+    if "items" in body:
+        body["items"] = [without_generation(item) for item in body["items"] or []]
+    return {**answer, "body": body}
+
+
+def is_daemon_table(step, kube, annals):
+    return is_column_text(step, without_generations(kube), without_generations(annals))
+
+
+def without_owners(answer):
+    metadata = {key: value for key, value in answer["body"]["metadata"].items() if key != "managedFields"}
+    return {**answer, "body": {**answer["body"], "metadata": metadata}}
+
+
+def is_generations_owner(step, kube, annals):
+    """Nothing but managedFields differs, and the status was written without the annotation."""
+    is_one = all(isinstance(answer["body"], dict) and answer["body"].get("kind") == "DaemonSet" for answer in (kube, annals))
+    return is_one and GENERATION in json.dumps(kube["body"]) and without_owners(kube) == without_owners(annals)
+
+
+def is_odd_annotation(step, kube, annals):
+    return kube["status"] == 400 and annals["status"] == 422 and "must be a decimal number of 64 bits" in message(annals)
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
@@ -197,6 +234,10 @@ OTHER_KINDS = Deviation("annals has other kinds, so other documents about them; 
 HEALTH_REPORT = Deviation("other servers have other checks", is_health_report)
 BARE_WATCH = Deviation("500 for a path that does not exist", is_bare_watch)
 GO_DIFFERENCE = Deviation("the message ends with a difference of Go structs", is_go_difference)
+ODD_ANNOTATION = Deviation("an annotation that must be a number is checked with all others, so that the answer names it", is_odd_annotation)
+DAEMON_TABLE = Deviation("rows show the annotations that the object has, with that of the template's generation", is_daemon_table)
+GENERATIONS_OWNER = Deviation("a writer of a status owns what it sent, and not the annotation that the server put back", is_generations_owner)
+JOB_VALUES = Deviation("messages show values as the API has them, not as Go has them", lambda step, kube, annals: without_texts(kube) == without_texts(annals))
 COLUMN_TEXTS = Deviation("columns are described in other words", is_column_text)
 LEFT_BEHIND = Deviation("finalizers can be taken off objects left in a namespace that is gone", is_left_behind)
 OTHER_ROLES = Deviation("what everybody may do is not kept as RBAC's roles here, so the list reads differently", is_other_roles)

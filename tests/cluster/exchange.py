@@ -192,7 +192,7 @@ def read_body(data, content_type):
 
 
 def unhurried(play, slowest=16):
-    """play(slowness) -> (result, is_rushed): played again with watches twice as long where one was too short for what happened meanwhile. The result."""
+    """play(slowness) -> (result, is_rushed): repeated with watches twice as long where one was too short for what happened meanwhile. The result."""
     slowness = 1
     while True:
         result, is_rushed = play(slowness)
@@ -202,7 +202,7 @@ def unhurried(play, slowest=16):
 
 
 class Player:
-    """Plays steps against one server in a namespace of its own. Watches last `slowness` times as long as they say. is_rushed: one has ended, or nearly,
+    """Runs steps against one server in a namespace of its own. Watches last `slowness` times as long as they say. is_rushed: one has ended, or nearly,
     before what happened meanwhile was done, so that it may be without the last events."""
 
     def __init__(self, server, ns, slowness=1):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A kubectl whose `exec` reaches the fake kubelet: there are no containers to run a command in, so the two commands that upstream's tests break and mend a
+"""A kubectl whose `exec` reaches the fake kubelet: there are no containers to run a command in, so the two commands that upstream's tests break and fix a
 readiness probe with become the pod's annotation. Everything else is kubectl's, which $REAL_KUBECTL names."""
 
 import os

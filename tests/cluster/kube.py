@@ -1,12 +1,17 @@
 """A real kube-apiserver for tests: started with files of its own, ready when it says so, stopped by process id."""
 
+import functools
 import json
 import os
 import pathlib
+import re
 
 import processes
 
-KUBE_APISERVER = processes.PEERS / "kube-apiserver"
+# That of $KUBE_APISERVER (build-kube.sh) may be of another version than all else here.
+IS_OF_ANOTHER_VERSION = "KUBE_APISERVER" in os.environ
+KUBE_APISERVER = pathlib.Path(os.environ.get("KUBE_APISERVER", processes.PEERS / "kube-apiserver"))
+UID_HEADERS_SINCE = 32  # --requestheader-uid-headers
 KUBE_CONTROLLER_MANAGER = processes.PEERS / "kube-controller-manager"
 KUBECTL = processes.PEERS / "kubectl"
 NEWEST_ETCD = processes.PEERS / "etcd"
@@ -19,6 +24,13 @@ users: [{{name: u, user: {user}}}]
 contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
 current-context: x
 """
+
+
+@functools.cache
+def minor_version():
+    """36 of v1.36.3."""
+    said = processes.run([KUBE_APISERVER, "--version"]).stdout
+    return int(re.fullmatch(r"Kubernetes v1\.(\d+)\..*\s*", said)[1])
 
 
 def by_certificate(cert, key):

@@ -86,7 +86,7 @@ class Migrating(aggregated.Cluster):
         return {item["metadata"]["name"]: item for item in items}
 
     def everything_shown(self, namespace):
-        """All objects of a namespace at all doors, but for their resourceVersions."""
+        """All objects of a namespace at all versions, but for their resourceVersions."""
         return {(resource, version, name): without_version(item) for resource in RESOURCES for version in VERSIONS
                 for name, item in self.listed(namespace, resource, version).items()}
 
@@ -195,7 +195,7 @@ class Watched:
         self.stream = cluster.kube.watch(f"{path}?watch=1&resourceVersion={since}")
 
     def events_until(self, objects):
-        """Until it has told of each object as it is here."""
+        """Waits until it has reported each object in its present form."""
         found, missing = [], {identity(item) for item in objects}
         while missing:
             found.append(self.stream.next())

@@ -48,7 +48,7 @@ def sort_managers(text):
 
 
 def numbers_of(sent):
-    """Those that stand in a message as they are: whoever plays what is sent looks whether a version was one of them."""
+    """Those that stand in a message as they are: whoever replays a request looks whether a version was one of them."""
     return {*re.findall(r"\d+", sent), *NO_VERSIONS}
 
 

@@ -1,10 +1,10 @@
 """The differential oracle of StatefulSets: one random program runs against kube-apiserver with kube-controller-manager, and against annals with its
-own controller. Fake kubelets of ours play the nodes of both. After every step both come to rest, and all that can be seen is compared.
+own controller. Fake kubelets of ours simulate the nodes of both. After every step both come to rest, and all that can be seen is compared.
 
 A program is what its seed says: a list of steps, each of them a function of the plane. What is compared after each, per set: creations and
 deletions of pods in their order, the pods, the revisions (name, number, data, owner), the status; at the end events.
 
-Rest is told by a pulse: a write that changes nothing but the set's generation. A pass that has observed it, and before and after which all is
+Rest is detected by a pulse: a write that changes nothing but the set's generation. A pass that has observed it, and before and after which all is
 the same, had nothing to do. Caches of pods may lag behind those of sets, so a difference counts only where it is found again with more pulses.
 """
 
@@ -172,7 +172,7 @@ def is_ready(pod):
 
 
 def is_idle(pod):
-    """Has the fake kubelet done with it all that it is told?"""
+    """Has the fake kubelet finished with it?"""
     meta, status = pod["metadata"], pod.get("status", {})
     annotations = meta.get("annotations") or {}
     order = annotations.get(ORDER + "phase")
@@ -336,7 +336,7 @@ class Maker:
 
     def choose(self):
         choices = {"image": 6, "scale": 4, "partition": 2, "undo": 2, "strategy": 1, "limit": 1, "delete_pod": 3, "break_template": 2, "break_pod": 2,
-                   "mend_pods": 2, "fail_pod": 2, "release_pod": 1, "unrelease": 1, "orphan_pod": 2, "orphan_set": 1, "delete_revision": 1, "start": 1,
+                   "fix_pods": 2, "fail_pod": 2, "release_pod": 1, "unrelease": 1, "orphan_pod": 2, "orphan_set": 1, "delete_revision": 1, "start": 1,
                    "squat": 1, "env": 1, "annotate_set": 1, "image_and_scale": 2, "relabel_pod_revision": 1, "remove_all_pods": 1}
         kind = self.random.choices(list(choices), list(choices.values()))[0]
         return getattr(self, "step_" + kind)(self.random.choice(self.sets))
@@ -439,13 +439,13 @@ class Maker:
     def step_fail_pod(self, name):
         return self.annotate(name, "fail", {ORDER + "phase": self.random.choice(["Failed", "Succeeded"])})
 
-    def step_mend_pods(self, name):
-        def mend(stage):
+    def step_fix_pods(self, name):
+        def fix(stage):
             pods = sorted(pod for pod in stage.all("pods") if pod.startswith(name + "-"))
             for pod in pods:  # one after the other: a pod that the controller deletes meanwhile may be gone
                 stage.patch("pods", pod, {"metadata": {"annotations": {ORDER + "ready": None, ORDER + "phase": None}}})
 
-        return Step(f"mend the pods of {name}", mend, is_race=True)
+        return Step(f"fix the pods of {name}", fix, is_race=True)
 
     def step_delete_pod(self, name):
         pod = self.pod(name)
@@ -585,7 +585,7 @@ class Run:
                 stage.client.delete(stage.path("sets"))
 
     def _compare_events(self, stages):
-        """They come later than what they tell of, and client-go folds many into one, or drops them."""
+        """They come later than the changes that they report, and client-go folds many into one, or drops them."""
         def found():
             theirs, ours = (stage.events() for stage in stages)
             if max(sum(events.values()) for events in (theirs, ours)) > TELLING_EVENTS:

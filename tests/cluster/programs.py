@@ -42,7 +42,7 @@ def finish(arguments, env):
 
 
 def parse(output):
-    """What `go test -v` prints, by test: lines of tests that run side by side are told apart by "=== NAME"."""
+    """What `go test -v` prints, by test: lines of tests that run side by side are distinguished by "=== NAME"."""
     texts, verdicts, current = collections.defaultdict(list), {}, None
     for line in output.splitlines():
         named = re.match(r"=== (?:RUN|NAME|CONT|PAUSE) +([Tt]est\w+)", line)

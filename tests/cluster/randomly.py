@@ -1,4 +1,4 @@
-"""Cases made at random, but the same for the same seed: a case is the life of three objects of one kind, told in some forty steps."""
+"""Cases made at random, but the same for the same seed: a case is the life of three objects of one kind, in some forty steps."""
 
 import random
 

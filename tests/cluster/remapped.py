@@ -1,5 +1,5 @@
-"""Exchanges recorded from a kube-apiserver's apps/v1, as they must be at annals.dev/v1, the door that annals has behind a cluster; and who is
-sent what: the cluster has namespaces and kinds of its own, annals nothing but its doors."""
+"""Exchanges recorded from a kube-apiserver's apps/v1, as they must be at annals.dev/v1, the API version that annals has behind a cluster; and who is
+sent what: the cluster has namespaces and kinds of its own, annals nothing but its API versions."""
 
 import json
 import re
@@ -21,11 +21,11 @@ TEXTS = [(r"apps/v1", "annals.dev/v1"), (r"\.apps(?=[ /])", ".annals.dev"), (r'(
 
 
 def load():
-    """All recorded cases that speak of a door of ours."""
-    return [entry for entry in map(at_our_door, recordings.load()) if steps(entry)]
+    """All recorded cases that speak of an API version of ours."""
+    return [entry for entry in map(at_our_version, recordings.load()) if steps(entry)]
 
 
-def at_our_door(entry):
+def at_our_version(entry):
     text = json.dumps(entry)
     for pattern, by in TEXTS:
         text = re.sub(pattern, by, text)
@@ -109,7 +109,7 @@ def drop_member(node, *names):
 
 
 def replay(clients, entry, hooks):
-    """{step: (what was recorded, what each client was answered ...)}. One client after the other: versions and tokens tell of each write."""
+    """{step: (what was recorded, what each client was answered ...)}. One client after the other: versions and tokens show each write."""
     def play(client):
         results, order = compare.observe(client, entry["case"], hooks)
         return {step: (want, without_digests(got)) for step, (want, got) in
@@ -136,7 +136,7 @@ class Served:
         return self.cluster.everything
 
     def replay(self, entry):
-        """{step: (recorded, direct, through)}; each case is played once."""
+        """{step: (recorded, direct, through)}; each case runs once."""
         name = entry["case"]["name"]
         if name not in self.answers:
             self.gateway.step_over(normalizer.literal_numbers(entry["case"]))

@@ -42,7 +42,7 @@ def annals(cluster):
     return cluster.behind["annals"]
 
 
-def mend(cluster):
+def fix(cluster):
     """Returns when all is as it was."""
     cluster.kube.wait_ready()
     for behind in cluster.behind.values():
@@ -52,7 +52,7 @@ def mend(cluster):
         behind.wait_available()
 
 
-# ---- what has been acknowledged, and what watchers are told ----
+# ---- what has been acknowledged, and the events of watchers ----
 
 # Each trouble returns what is to be started then, in that order.
 
@@ -95,11 +95,11 @@ def kill_etcd_of_kube(cluster, _crew):
 def kill_all(cluster, crew):
     cluster.etcd.kill()
     kube_is_back, = kill_kube(cluster, crew)
-    mends = [cluster.start_etcd, kube_is_back]
+    fixes = [cluster.start_etcd, kube_is_back]
     annals = cluster.behind["annals"]
     for process in annals.everything:
         process.kill()
-    return mends + [annals.start_etcd, lambda: annals.start_replica(1, wait=False), lambda: annals.start_replica(0, wait=False)]
+    return fixes + [annals.start_etcd, lambda: annals.start_replica(1, wait=False), lambda: annals.start_replica(0, wait=False)]
 
 
 def kill_all_and_begin_with_the_last(cluster, crew):
@@ -120,7 +120,7 @@ def test_faults__acknowledged_writes_survive_and_watches_go_on(cluster, annals):
                 crew.wait_successes(10)
                 for start in trouble(cluster, crew):
                     start()
-                mend(cluster)
+                fix(cluster)
                 crew.wait_successes(5)
             straight = [through.Session(through.Straight(annals, number), 0) for number in range(2)]
             writers.check_what_is_there([through.Session(world, 0), *straight], members)
@@ -202,7 +202,7 @@ def test_faults__others_notice_nothing(cluster):
             assert all(status for _, status, _ in said[name])
         for number in range(len(behind.replicas)):
             behind.start_replica(number)
-        mend(cluster)
+        fix(cluster)
         assert looking.others() == as_ever
     assert said["annals"] == said.get("wardle", said["annals"])
 
@@ -238,7 +238,7 @@ def test_faults__discovery_remains_without_etcd(cluster, annals):
                           "the condition, after ten attempts at each kind, one in a second", patience=processes.LONG_PATIENCE)
     assert [annals.available(name)[0] for name in annals.names] == ["True", "True"]
     annals.start_etcd()
-    mend(cluster)
+    fix(cluster)
     wait_gone(cluster.kube, f"{NAMESPACES}/{namespace}")
 
 
@@ -255,7 +255,7 @@ def test_faults__fails_closed_without_kube(cluster, annals):
         assert replica.anonymous.get("/livez").status == 200
     assert annals.replicas[0].anonymous.get("/readyz").status == 500
     cluster.start_kube()
-    mend(cluster)
+    fix(cluster)
     for number in range(2):
         assert straight(cluster, annals, user, number).get(kind.path("kube-public")).status == 200
 
@@ -276,7 +276,7 @@ def test_faults__dependents_are_kept_while_their_owner_cannot_be_asked(cluster, 
     heap.becomes("ConfigMap", "collected", None)
     for number in range(len(annals.replicas)):
         annals.start_replica(number)
-    mend(cluster)
+    fix(cluster)
     heap.sentinel()
     assert [heap.words("ConfigMap", name) for name in ("dependent", "late")] == ["owner", "owner"]
     heap.delete(annals.kind.kind, "owner", "Background")

@@ -28,8 +28,8 @@ def kinds(cluster, group_version):
 @pytest.mark.parametrize("version", migrating.VERSIONS)
 def test_hashes__are_of_the_version_that_is_stored(migrating_cluster, version):
     migrating_cluster.store(version)
-    for door in migrating.VERSIONS:
-        group_version = f"{migrating.GROUP}/{door}"
+    for api_version in migrating.VERSIONS:
+        group_version = f"{migrating.GROUP}/{api_version}"
         expected = {}
         for resource, kind in kinds(migrating_cluster, group_version).items():
             is_stored = "/" not in resource and resource not in NEVER_WRITTEN
@@ -48,8 +48,8 @@ def test_hashes__are_not_in_the_aggregated_form(migrating_cluster):
 
 def test_hashes__can_be_switched_off(migrating_cluster):
     migrating_cluster.restart(*migrating.storage("v1"), "--feature-gates=StorageVersionHash=false")
-    for door in migrating.VERSIONS:
-        found = hashes(migrating_cluster, f"{migrating.GROUP}/{door}")
+    for api_version in migrating.VERSIONS:
+        found = hashes(migrating_cluster, f"{migrating.GROUP}/{api_version}")
         assert set(migrating.RESOURCES) < set(found) and set(found.values()) == {None}
     assert migrating_cluster.listed("default", "dependents") == {}
     migrating_cluster.store("v1")
@@ -64,7 +64,7 @@ def test_hashes__are_made_as_kubernetes_makes_them(migrating_cluster):
     assert hashes(migrating_cluster, "apps/v1")["controllerrevisions"] == "85nkx63pcBU="
 
 
-def test_kube_apiservers_own__are_the_same_at_each_door(migrating_cluster):
+def test_kube_apiservers_own__are_the_same_at_each_version(migrating_cluster):
     found = {hashes(migrating_cluster, f"autoscaling/{version}")["horizontalpodautoscalers"] for version in ("v1", "v2")}
     assert len(found) == 1 and None not in found
     assert hashes(migrating_cluster, "apps/v1")["deployments/scale"] is None

@@ -11,9 +11,11 @@ import uuid
 import pytest
 
 import processes
+from aggregated import RBAC
 
 STRANGERS = int(os.environ.get("RANDOM_TOKENS", "400"))
 WAITING = 450  # more than may be under way of reads
+CANCELLED, CANCELLED_AT_ONCE = 4000, 50  # watches, by one user
 
 
 @pytest.fixture
@@ -81,3 +83,30 @@ def test_random_tokens_do_not_hold_up_a_good_one(cluster, annals, capsys):
     assert set(raging.result()) <= {401, 429, None}
     with capsys.disabled():
         print(f" [{len(answers)} answers to a good token among {STRANGERS} others, the slowest after {worst * 1000:.0f} ms]", end="")
+
+
+def grant_reading(cluster, annals, user):
+    rule = {"apiGroups": [annals.kind.group], "resources": [annals.kind.resource], "verbs": ["get", "list", "watch", "create"]}
+    cluster.make(f"{RBAC}/clusterroles", {"metadata": {"name": user}, "rules": [rule]})
+    cluster.bind(user, ("ClusterRole", user), {"kind": "User", "name": user})
+    client = cluster.client(user)
+    processes.retry_until(lambda: client.get(annals.kind.path("default")).status == 200, f"{user} may list")
+    return client
+
+
+def test_who_cancels_much_ends_nobody_elses_requests(cluster, annals):
+    """kube-apiserver has all its users on a few connections to annals, and passes on what they cancel."""
+    http2 = pytest.importorskip("http2")
+    path = annals.kind.path(cluster.make_namespace())
+    cancelling, other = (grant_reading(cluster, annals, f"{what}-{uuid.uuid4()}") for what in ("cancels", "reads"))
+    watch_list = f"{path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    with other.watch(f"{path}?watch=true") as watch, http2.connect(cancelling) as session:
+        for _ in range(CANCELLED // CANCELLED_AT_ONCE):
+            streams = [session.begin("GET", watch_list) for _ in range(CANCELLED_AT_ONCE)]
+            assert session.wait(lambda: all(stream.status for stream in streams)), session.goaways
+            assert {stream.status for stream in streams} <= {200, 429}
+            session.write(b"".join(http2.rst_stream(stream.number) for stream in streams))
+            assert session.round_trip(), session.goaways
+            assert other.get(path).status == 200
+        assert other.post(path, annals.kind.body("seen")).status == 201
+        assert watch.next()["object"]["metadata"]["name"] == "seen"

@@ -39,7 +39,7 @@ class Filled:
         self.watches = {resource: migrating.Watched(self.cluster, self.namespace, resource) for resource in migrating.RESOURCES}
 
     def check_rewritten(self, version):
-        """Everything is stored in that version, nothing else has changed, and watches have told of one change of each object."""
+        """Everything is stored in that version, nothing else has changed, and watches have reported one change of each object."""
         assert self.cluster.everything_shown(self.namespace) == self.before
         for resource, watch in self.watches.items():
             assert list(self.cluster.stored_versions(resource)) == [version]

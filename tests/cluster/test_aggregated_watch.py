@@ -113,7 +113,7 @@ def test_watch__begins_with_what_exists(collection):
 
 
 def test_watch__carries_bookmarks_before_it_ends(collection):
-    """Whoever was told nothing, since nothing of his has changed, learns how far he has come: 2 s before the end, unless whoever serves him does nothing just then."""
+    """A watcher without events, since none of its objects has changed, gets a bookmark: 2 s before the end, unless its server is idle just then."""
     collection.make("one")
     start = collection.version()
     changed = collection.label("one", "x")["metadata"]["resourceVersion"]

@@ -1,4 +1,4 @@
-"""The alerts of deploy/monitoring, as Prometheus evaluates them: promtool plays metrics to it, of a namespace where something is wrong and of one where all is well."""
+"""The alerts of deploy/monitoring, as Prometheus evaluates them: promtool feeds it metrics, of a namespace where something is wrong and of one where all is well."""
 
 import dataclasses
 import shutil
@@ -89,7 +89,7 @@ def played(name, case):
 
 
 def promtool(folder, tests):
-    """What promtool says of the rules when those series are played to them. Rules are evaluated as often as there are values."""
+    """What promtool says of the rules when it feeds them those series. Rules are evaluated as often as there are values."""
     (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": GROUPS}))
     files = []
     for every in sorted({test["interval"] for test in tests}):

@@ -1,4 +1,4 @@
-"""Attacks on what is behind a kube-apiserver, straight at its port: nobody but the front proxy speaks for others, and nobody is believed
+"""Attacks on what is behind a kube-apiserver, straight at its port: nobody but the front proxy speaks for others, and nobody is trusted
 whom the cluster does not vouch for, or does not any more. sample-apiserver must refuse them in the same way."""
 
 import pathlib
@@ -242,7 +242,7 @@ def test_certificate__of_a_user_with_a_uid(cluster, behind):
 
 @pytest.fixture(scope="module")
 def own(certificates, tmp_path_factory):
-    """A cluster that these tests may change: its kube-apiserver may not mend the ConfigMap by itself."""
+    """A cluster that these tests may change: its kube-apiserver may not fix the ConfigMap by itself."""
     cluster = aggregated.Cluster(pathlib.Path(tmp_path_factory.mktemp("own")), certificates, aggregated.ANNALS, controllers=False)
     for process in cluster.everything:
         process.is_shared = True
@@ -359,7 +359,7 @@ def test_run_time__config_map_deleted(own, trust):
     status, known = proxy.user(*MASTER)
     assert (status, names(known)) == (403, ("system:anonymous", ["system:unauthenticated"]))
     user.wait(403)
-    assert trust.tells("extension-apiserver-authentication is not there: nobody is believed because of it until it is")
+    assert trust.tells("extension-apiserver-authentication is not there: no client is trusted by it until it is")
     trust.restore()
     proxy.wait(200, *MASTER)
     user.wait(200)
@@ -367,9 +367,9 @@ def test_run_time__config_map_deleted(own, trust):
 
 def test_run_time__garbage_is_told(trust):
     trust.change(requestheader_allowed_names="[", client_ca_file=None)
-    assert trust.tells("client-ca-file is missing; requestheader-allowed-names is no list of strings: nobody is believed because of that")
+    assert trust.tells("client-ca-file is missing; requestheader-allowed-names is no list of strings: no client is trusted by it")
     trust.restore()
-    assert trust.tells("extension-apiserver-authentication is mended: what it says counts")
+    assert trust.tells("extension-apiserver-authentication is valid again and in use")
 
 
 def test_run_time__trust_stays_while_kube_apiserver_is_away(own, trust):
@@ -400,7 +400,7 @@ def test_start__without_the_right_to_read_trust(own):
     try:
         replica = aggregated.Replica(behind.program, folder, behind.etcd, own, behind.kubeconfig, behind.serving, wait=False)
         assert replica.stderr.wait("is forbidden.*a RoleBinding in kube-system to the Role extension-apiserver-authentication-reader")
-        missing = "whose certificates to believe has not been read yet"
+        missing = "the authorities of client certificates have not been read yet"
         processes.retry_until(lambda: missing in replica.anonymous.get("/readyz?verbose").text, missing)
         assert not replica.is_ready()
     finally:

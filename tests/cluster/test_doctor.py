@@ -1,4 +1,4 @@
-"""`annals doctor` at a real cluster: each thing is broken alone, found, mended by the very command that is printed, and found no more."""
+"""`annals doctor` at a real cluster: each thing is broken alone, found, fixed by the very command that is printed, and found no more."""
 
 import base64
 import contextlib
@@ -46,7 +46,7 @@ def doctor(kubeconfig, *flags):
 
 
 def shell(command):
-    """A command of a mend, as an administrator would paste it."""
+    """A command of a fix, as an administrator would paste it."""
     path = os.pathsep.join([str(processes.PEERS), str(pathlib.Path(processes.BIN).resolve().parent), os.environ["PATH"]])
     done = processes.run(["bash", "-euo", "pipefail", "-c", command], env={**os.environ, "PATH": path})
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
@@ -87,9 +87,9 @@ def broken(behind, severity, pattern, *flags):
     return processes.retry_until(lambda: findings(behind, *flags).of(severity, pattern), f"{severity}: {pattern}", interval=0.2)[0]
 
 
-def mended(behind, finding, *flags):
+def fixed(behind, finding, *flags):
     """Does what the finding says, waits until it is gone and nothing is wrong."""
-    shell(finding["mend"])
+    shell(finding["fix"])
     gone = re.escape(finding["found"])
     processes.retry_until(lambda: not findings(behind, *flags).of(finding["severity"], gone), f"{finding} is gone", interval=0.2)
     healthy(behind)
@@ -146,19 +146,19 @@ def test_doctor__prints_the_same_as_text(behind):
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_doctor__registers_a_missing_version(behind, version):
     assert behind.cluster.kube.delete(f"{APISERVICES}/{version}.annals.dev").status == 200
-    mended(behind, broken(behind, "error", f"APIService {version}.annals.dev: there is none"))
+    fixed(behind, broken(behind, "error", f"APIService {version}.annals.dev: there is none"))
 
 
 def test_doctor__deletes_a_version_that_is_not_served(behind):
     service = behind.cluster.kube.get(V1).json["spec"]
     behind.cluster.make(APISERVICES, {"metadata": {"name": "v9.annals.dev"}, "spec": {**service, "version": "v9"}})
-    mended(behind, broken(behind, "error", "APIService v9.annals.dev: annals does not serve this version"))
+    fixed(behind, broken(behind, "error", "APIService v9.annals.dev: annals does not serve this version"))
 
 
 def test_doctor__leads_an_api_service_to_annals(behind):
     change(behind, V1, {"service": {"name": "elsewhere"}})
     assert broken(behind, "error", "APIService v1.annals.dev: not Available: ServiceNotFound")
-    mended(behind, broken(behind, "error", "APIService v1.annals.dev: it leads to Service annals-system/elsewhere"))
+    fixed(behind, broken(behind, "error", "APIService v1.annals.dev: it leads to Service annals-system/elsewhere"))
 
 
 def other_ca(folder):
@@ -168,30 +168,30 @@ def other_ca(folder):
 def test_doctor__replaces_a_wrong_ca(behind, folder):
     change(behind, V1, {"caBundle": other_ca(folder)})
     assert broken(behind, "error", "APIService v1.annals.dev: not Available: FailedDiscoveryCheck: .*unknown authority")
-    mended(behind, broken(behind, "error", r'serves: the caBundle \("CN=other-ca"\) does not stand for it \(by "CN=test-ca"\)'))
+    fixed(behind, broken(behind, "error", r'serves: the caBundle \("CN=other-ca"\) does not stand for it \(by "CN=test-ca"\)'))
 
 
 def test_doctor__gives_a_ca_where_there_is_none(behind):
     change(behind, V1BETA1, {"caBundle": None})
-    mended(behind, broken(behind, "error", "caBundle of APIService v1beta1.annals.dev: there is none"))
+    fixed(behind, broken(behind, "error", "caBundle of APIService v1beta1.annals.dev: there is none"))
 
 
 def test_doctor__warns_of_certificates_that_are_not_looked_at(behind):
     change(behind, V1, {"caBundle": None, "insecureSkipTLSVerify": True})
     finding = broken(behind, "warning", "caBundle of APIService v1.annals.dev: insecureSkipTLSVerify")
     assert findings(behind).status == 0
-    mended(behind, finding)
+    fixed(behind, finding)
     assert not behind.cluster.kube.get(V1).json["spec"].get("insecureSkipTLSVerify")
 
 
 def test_doctor__puts_the_group_behind_those_of_the_cluster(behind):
     change(behind, V1, {"groupPriorityMinimum": 18000})
-    mended(behind, broken(behind, "warning", "groupPriorityMinimum 18000 puts annals.dev before apps"))
+    fixed(behind, broken(behind, "warning", "groupPriorityMinimum 18000 puts annals.dev before apps"))
 
 
 def test_doctor__puts_versions_into_their_order(behind):
     change(behind, V1, {"versionPriority": 5})
-    mended(behind, broken(behind, "warning", "versionPriority 5 is not above that of v1beta1.annals.dev"))
+    fixed(behind, broken(behind, "warning", "versionPriority 5 is not above that of v1beta1.annals.dev"))
 
 
 # ---- Services ----
@@ -211,14 +211,14 @@ def test_doctor__makes_a_missing_service(behind):
         assert broken(behind, "error", "APIService v1.annals.dev: not Available")["cause"] == "Service annals-system/annals"
         first = findings(behind).all[0]
         assert first["subject"] == "Service annals-system/annals" and "cause" not in first
-        shell(broken(behind, "error", "Service annals-system/annals: there is none")["mend"])
+        shell(broken(behind, "error", "Service annals-system/annals: there is none")["fix"])
         assert not findings(behind).of("error", "Service annals-system/annals: there is none")
         assert behind.cluster.kube.get(SERVICE).json["spec"]["selector"] == {"app.kubernetes.io/name": "annals"}
 
 
 def test_doctor__corrects_a_port(behind):
     with another_service(behind, {"selector": {"app": "annals"}, "ports": [{"name": "https", "port": 8443}]}):
-        shell(broken(behind, "error", "Service annals-system/annals: it has no port .* but port 8443")["mend"])
+        shell(broken(behind, "error", "Service annals-system/annals: it has no port .* but port 8443")["fix"])
         assert not findings(behind).of("error", "APIService v1.annals.dev names")
         assert behind.cluster.kube.get(V1).json["spec"]["service"]["port"] == 8443
 
@@ -233,7 +233,7 @@ def test_doctor__counts_endpoints_that_are_ready(behind):
     port = behind.cluster.kube.get(V1).json["spec"]["service"]["port"]
     with another_service(behind, {"ports": [{"name": "https", "port": port, "targetPort": 6443}]}):
         behind.cluster.make(slices, slice_of(False))
-        assert "rollout status deployment/annals" in broken(behind, "error", "endpoints of .*: none is ready")["mend"]
+        assert "rollout status deployment/annals" in broken(behind, "error", "endpoints of .*: none is ready")["fix"]
         assert behind.cluster.kube.patch(f"{slices}/annals-1", slice_of(True)).status == 200
         assert findings(behind, "--server=127.0.0.1:1").of("warning", "endpoints of .*: 1 ready")
         assert behind.cluster.kube.delete(f"{slices}/annals-1").status == 200
@@ -261,7 +261,7 @@ class Shows:
                 with self.context.wrap_socket(connection, server_side=True):
                     pass
             except OSError:
-                pass  # who has seen enough goes while tickets for his next visit are still on their way
+                pass  # who has seen enough goes while tickets for the next visit are still on their way
 
     def __enter__(self):
         return self
@@ -282,7 +282,7 @@ def test_doctor__renews_a_certificate(behind, folder, days, names, severity, wha
     with Shows(*issuer.issue("old", "/CN=old", SERVES + names, days=days)) as server:
         finding = broken(behind, severity, f"{server.address.replace(':', ' port ')} serves: .*{what}", f"--server={server.address}")
     with put_back(behind, V1, V1BETA1, f"{NAMESPACES}/annals-system/secrets/annals-serving"):
-        shell(finding["mend"].replace("--dir=DIR", f"--dir={folder}/pki"))
+        shell(finding["fix"].replace("--dir=DIR", f"--dir={folder}/pki"))
         with Shows(folder / "pki" / "serving.crt", folder / "pki" / "serving.key") as server:
             now = findings(behind, f"--server={server.address}")
             assert not now.of("error", "serves:") and not now.of("warning", "serves:"), now.all
@@ -301,12 +301,12 @@ def test_doctor__says_what_cannot_be_reached(behind):
     (f"{RBAC}/clusterrolebindings/annals-reads", "following", "may not get, list, watch namespaces; get, list, watch mutatingwebhookconfigurations")])
 def test_doctor__binds_a_missing_role(behind, binding, subject, what):
     assert behind.cluster.kube.delete(binding).status == 200
-    mended(behind, broken(behind, "error", f"RBAC: {subject}.*: system:serviceaccount:annals-system:annals {what}"))
+    fixed(behind, broken(behind, "error", f"RBAC: {subject}.*: system:serviceaccount:annals-system:annals {what}"))
 
 
 def test_doctor__looks_at_the_rights_of_a_user(behind):
     finding = broken(behind, "error", "RBAC: following.*: annals-by-systemd may not", "--user=annals-by-systemd")
-    shell(finding["mend"])
+    shell(finding["fix"])
     processes.retry_until(lambda: findings(behind, "--user=annals-by-systemd").of("ok", "RBAC: following"), "the user may", interval=0.2)
     healthy(behind)
 
@@ -326,7 +326,7 @@ def test_doctor__warns_of_policies(behind):
     behind.cluster.make(POLICIES, {"metadata": {"name": "for-annals"}, "spec": {
         "matchConstraints": {"resourceRules": [{"apiGroups": ["annals.dev"], "apiVersions": ["*"], "operations": ["*"], "resources": ["controllerrevisions"]}]},
         "validations": [{"expression": "true"}]}})
-    mended(behind, broken(behind, "warning", "ValidatingAdmissionPolicy for-annals: it is for annals.dev"))
+    fixed(behind, broken(behind, "warning", "ValidatingAdmissionPolicy for-annals: it is for annals.dev"))
     assert behind.cluster.kube.delete(f"{POLICIES}/for-annals").status == 200
 
 
@@ -335,7 +335,7 @@ def test_doctor__warns_of_match_conditions(behind):
         {"name": "one.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
          "clientConfig": {"url": "https://127.0.0.1:1/"}, "matchConditions": [{"name": "never", "expression": "false"}],
          "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*/*"]}]}]})
-    mended(behind, broken(behind, "warning", "ValidatingWebhookConfiguration hook: webhook one.example.com has matchConditions"))
+    fixed(behind, broken(behind, "warning", "ValidatingWebhookConfiguration hook: webhook one.example.com has matchConditions"))
     assert behind.cluster.kube.delete(f"{WEBHOOKS}/hook").status == 200
 
 
@@ -367,7 +367,7 @@ def test_doctor__separates_front_proxies_from_users(certificates, folder):
     [finding] = found("error", "requestheader-allowed-names of the ConfigMap: the CA of front proxies is also the CA of users' .* any name")
     server.kill()
 
-    restart, delete = finding["mend"].splitlines()
+    restart, delete = finding["fix"].splitlines()
     flags = re.findall(r"--requestheader-(?:allowed|username|group|extra)\S+", restart)
     assert len(flags) == 4
     server, kubeconfig = start(*flags)

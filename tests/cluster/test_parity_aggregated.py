@@ -1,7 +1,7 @@
 """Exchanges recorded from kube-apiserver's apps/v1, replayed at annals.dev/v1 of an annals behind a cluster: once through kube-apiserver's
 aggregator, and once directly, with the same certificate. What differs is in parity_aggregated.json, with its reason:
 
-    direct    what annals answers otherwise than was recorded, beyond tests/parity/deviations.json: what belongs to the door
+    direct    what annals answers otherwise than was recorded, beyond tests/parity/deviations.json: what belongs to the API version
     through   what arrives through the aggregator otherwise than directly: what kube-apiserver itself answers, adds or takes away
     twice     headers that kube-apiserver gives to each answer beside those that annals has given it
     left_out  what says nothing here

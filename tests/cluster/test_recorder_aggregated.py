@@ -326,7 +326,7 @@ def check_controllers_are_users_too(world, states):
 
 
 def check_undo_and_restore_bring_back_the_recorded_state(world, states):
-    """Of each object, exactly: bob's change is undone; then he deletes the object, and alice makes it again. What a Secret held is recorded
+    """Of each object, exactly: bob's change is undone; then he deletes the object, and alice recreates it. What a Secret held is recorded
     nowhere, so it has a test of its own."""
     rows = [row for row in OBJECTS if row[1] != "Secret"]
     recorded = {id_of(row): states[id_of(row)] for row in rows}

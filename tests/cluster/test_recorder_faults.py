@@ -57,7 +57,7 @@ class World:
     def start_recorder(self, number):
         self.recorders[number] = aggregated.shared(stories.controllers(self.cluster.kubeconfig))
 
-    def mend(self):
+    def fix(self):
         """Returns when all is as it was."""
         self.cluster.kube.wait_ready()
         for replica in self.annals.replicas:
@@ -158,8 +158,8 @@ def kill_all(world, crew, dice):
     for process in world.everything:
         process.kill()
     crew.wait_failures()
-    mends = [replica(world, 0), replica(world, 1), recorder(world, 0), recorder(world, 1), lambda: world.cluster.start_kube(wait=False)]
-    return [world.cluster.start_etcd, world.annals.start_etcd, *dice.sample(mends, len(mends))]
+    fixes = [replica(world, 0), replica(world, 1), recorder(world, 0), recorder(world, 1), lambda: world.cluster.start_kube(wait=False)]
+    return [world.cluster.start_etcd, world.annals.start_etcd, *dice.sample(fixes, len(fixes))]
 
 
 TROUBLES = [kill_kube, kill_etcd_of_annals, kill_recorders, kill_annals, kill_etcd_of_kube]
@@ -180,7 +180,7 @@ def test_recorder__tells_what_happened_behind_kube_apiserver(world):
             print(f"{time.strftime('%H:%M:%S')} {trouble.__name__}", flush=True)
             for start in trouble(world, crew, dice):
                 start()
-            world.mend()
+            world.fix()
             crew.wait_successes(5)
     print(f"{time.strftime('%H:%M:%S')} over", flush=True)
     stories.await_end(world.cluster.kube)

@@ -85,9 +85,9 @@ class Room:
 
     def await_told(self, name, *states):
         try:
-            retry_until(lambda: self.told(name) == list(states), f"{name} is told as {states}", interval=0.1, patience=processes.LONG_PATIENCE)
+            retry_until(lambda: self.told(name) == list(states), f"{name} is listed as {states}", interval=0.1, patience=processes.LONG_PATIENCE)
         except TimeoutError:
-            raise AssertionError(f"{name} is told as {self.told(name)}: {self.row()}\n{self.recorder.stderr.text[-3000:]}") from None
+            raise AssertionError(f"{name} is listed as {self.told(name)}: {self.row()}\n{self.recorder.stderr.text[-3000:]}") from None
 
     def leave(self):
         status = self.recorder.stop()

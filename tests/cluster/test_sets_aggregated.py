@@ -34,7 +34,7 @@ class AggregatedRoom(Room):
         group = "apis/annals.dev/v1" if kind == "controllerrevisions" else "apis/annals.dev/v1beta1" if kind == "statefulsets" else "api/v1"
         return "/".join(filter(None, (f"/{group}/namespaces/{self.namespace}/{kind}", name, sub)))
 
-    def set_path(self, name="", door=None, sub=""):
+    def set_path(self, name="", api_version=None, sub=""):
         return self.path("statefulsets", name, sub)
 
     def is_done(self):
@@ -90,7 +90,7 @@ def user(room, folder):
 # seeds: D6
 def test_sets__roll_out_in_the_cluster_with_their_history_in_annals(room, user):
     claims = [{"metadata": {"name": "www"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]
-    made = room.make(door="annals.dev/v1beta1", replicas=2, volumeClaimTemplates=claims)
+    made = room.make(api_version="annals.dev/v1beta1", replicas=2, volumeClaimTemplates=claims)
     room.settle()
     assert sorted(room.all("persistentvolumeclaims")) == ["www-web-0", "www-web-1"]
     assert {controller_of(pod) for pod in room.pods().values()} == {made["metadata"]["uid"]}

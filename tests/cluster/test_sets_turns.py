@@ -34,7 +34,7 @@ def room(folder):
 
 
 def observe(room):
-    """Makes whoever runs look at the set, and waits until he has."""
+    """Makes the active controller look at the set, and waits until it has."""
     room.patch("web", {"spec": {"revisionHistoryLimit": room.get()["spec"]["revisionHistoryLimit"] + 1}})
     room.until(lambda: room.is_observed(), "the set is looked at")
 
@@ -81,7 +81,7 @@ def test_controllers__take_turns_in_mid_update(room, first, second):
         observe(room)
         assert room.uids() == pods and room.history() == revisions
         room.delete("pods", "web-0")
-        room.until(lambda: room.uids().get("web-0", pods["web-0"]) != pods["web-0"], "web-0 is made again")
+        room.until(lambda: room.uids().get("web-0", pods["web-0"]) != pods["web-0"], "web-0 is recreated")
         rest(room, "i:1", "i:2", "i:2")
         pods = room.uids()
     with running(second, room):

@@ -4,7 +4,7 @@ import session
 import watchers
 import writers
 
-DOORS = ("annals.dev/v1", "annals.dev/v1beta1")
+API_VERSIONS = ("annals.dev/v1", "annals.dev/v1beta1")
 
 
 class Session(session.Session):
@@ -15,11 +15,11 @@ class Session(session.Session):
 
 
 class Writer(writers.Writer):
-    Session, door = Session, DOORS[0]
+    Session, api_version = Session, API_VERSIONS[0]
 
 
 class Watcher(watchers.Watcher):
-    Session, doors = Session, DOORS
+    Session, api_versions = Session, API_VERSIONS
 
 
 class World:

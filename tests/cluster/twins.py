@@ -112,8 +112,8 @@ class Twins:
         return [gateway.revision() for gateway in self.gateways]
 
     def differences(self, steps):
-        """Plays the steps against both; a text for each answer that differs and is not known to. Where a watch was too short for what happened meanwhile, or where a
-        version may have been one of the numbers that stand in the steps, this says nothing, and they are played again."""
+        """Runs the steps against both; a text for each answer that differs and is not known to. Where a watch was too short for what happened meanwhile, or where a
+        version may have been one of the numbers that stand in the steps, this says nothing, and they run again."""
         sent = json.dumps([(step.path, step.body if not isinstance(step.body, bytes) else "", step.headers) for step in flatten(steps)],
                           ensure_ascii=False)
         while True:

@@ -17,14 +17,14 @@ TOKEN = "admin-token,admin,admin,system:masters\n"  # test/cmd's
 FAKE_NODES = "--fake-nodes=3"
 MANAGERS = ("garbage-collector-controller", "namespace-controller", "statefulset-controller", "persistentvolumeclaim-protection-controller")
 STORAGE_CLASS = {"metadata": {"name": "default", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "example.com/none"}
-BARE, CONTROLLED, WITH_NODES = range(3)  # no controllers; the controllers; and fake nodes
+BARE, CONTROLLED, WITH_NODES, COMPACTED = range(4)  # no controllers; the controllers; and fake nodes; and a short history
 AT_ONCE = 12  # specs: they wait, mostly
 SPEC_SECONDS = 480
 TRIES = 3
 
 
 class Annals:
-    FLAGS = {BARE: [processes.NO_CONTROLLERS], CONTROLLED: [], WITH_NODES: [FAKE_NODES]}
+    FLAGS = {BARE: [processes.NO_CONTROLLERS], CONTROLLED: [], WITH_NODES: [FAKE_NODES], COMPACTED: [FAKE_NODES, "--etcd-compaction-interval=30s"]}
 
     def __init__(self, folder, certificates, kind):
         del certificates

@@ -49,7 +49,7 @@ void contract_compact(struct contract *c, int64_t revision);
 #define assert_result(op, expected) assert_result_at((op), (expected), __FILE__, __LINE__)
 void assert_result_at(const struct storage_op *op, enum storage_result expected, const char *file, int line);
 
-/* ---- a watch that keeps what it is told; waits end with it, not with a clock ---- */
+/* ---- a watch that keeps its events; waits end with it, not with a clock ---- */
 
 struct recorder {
 	struct storage_watch watch;

@@ -289,7 +289,7 @@ static void test_outage__writes_to_a_full_etcd_are_uncertain_and_told_why(void *
 		storage_op_clear(&txn.op);
 		r = storage_txn_wait(c->s, &txn);
 	}
-	assert_result(&txn.op, STORAGE_UNKNOWN);
+	assert_result(&txn.op, STORAGE_NO_SPACE);
 	assert_non_null(strstr(txn.op.message, "database space exceeded"));
 	storage_op_clear(&txn.op);
 	assert_int_equal(try_get(c, "a"), STORAGE_OK);

@@ -78,6 +78,44 @@ static void on_plain(struct storage_op *op)
 	shadow_return(shadow_of(op));
 }
 
+static bool has_put(const struct storage_step *steps, size_t n)
+{
+	while (n > 0 && steps[n - 1].kind != STEP_PUT) {
+		n--;
+	}
+	return n > 0;
+}
+
+static bool shadow_puts(const struct shadow *shadow)
+{
+	return shadow->kind == OP_TXN && has_put(shadow->txn.success, shadow->txn.n_success);
+}
+
+static void refuse_full(struct fault *f, struct shadow *shadow)
+{
+	if (shadow_puts(shadow)) {
+		shadow_fail(shadow, STORAGE_NO_SPACE, "etcdserver: mvcc: database space exceeded");
+		send_courier(f, shadow);
+	} else {
+		shadow_submit(shadow, f->wrapper.inner, on_plain);
+	}
+}
+
+static void on_overfilled(struct storage_op *op)
+{
+	struct shadow *shadow = shadow_of(op);
+
+	if (shadow_puts(shadow) && op->result == STORAGE_OK && shadow->txn.succeeded) {
+		shadow_fail(shadow, STORAGE_NO_SPACE, "etcdserver: mvcc: database space exceeded");
+	}
+	shadow_return(shadow);
+}
+
+static void overfill(struct fault *f, struct shadow *shadow)
+{
+	shadow_submit(shadow, f->wrapper.inner, on_overfilled);
+}
+
 static void let_go(struct fault *f, struct shadow *shadow)
 {
 	if (shadow->is_submitted) {
@@ -110,6 +148,8 @@ static void delay_done(struct fault *f, struct shadow *shadow)
 static void (*const strikes[])(struct fault *f, struct shadow *shadow) = {
 	[FAULT_REFUSE] = refuse,
 	[FAULT_LOSE] = lose,
+	[FAULT_FULL] = refuse_full,
+	[FAULT_OVERFILL] = overfill,
 	[FAULT_DELAY] = delay,
 	[FAULT_DELAY_DONE] = delay_done,
 };

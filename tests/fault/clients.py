@@ -5,18 +5,20 @@ import time
 
 import model
 import session
+from protobuf_fields import PROTOBUF
 
 NAMESPACE = "default"
-DOORS = ("apps/v1", "annals.dev/v1")
+API_VERSIONS = ("apps/v1", "annals.dev/v1")
+FORMS = ("application/json", f"{PROTOBUF},application/json")  # the second API version has no protobuf
 
 
-def path(door, name=""):
-    return f"/apis/{door}/namespaces/{NAMESPACE}/controllerrevisions/{name}".rstrip("/")
+def path(api_version, name=""):
+    return f"/apis/{api_version}/namespaces/{NAMESPACE}/controllerrevisions/{name}".rstrip("/")
 
 
-def revision(door, name, born, labels, version=""):
+def revision(api_version, name, born, labels, version=""):
     metadata = {"name": name, "labels": labels, **({"resourceVersion": version} if version else {})}
-    return {"apiVersion": door, "kind": "ControllerRevision", "metadata": metadata, "data": {"born": born}, "revision": 1}
+    return {"apiVersion": api_version, "kind": "ControllerRevision", "metadata": metadata, "data": {"born": born}, "revision": 1}
 
 
 def shown(body):
@@ -38,6 +40,7 @@ class Client:
     def __init__(self, world, number, server, names, history):
         self.session, self.id, self.names, self.history = session.Session(world, server), f"c{number}", names, history
         self.random = random.Random(number)
+        self.forms = random.Random(number)
         self.memory = {name: (model.State("none", "none", None), "1", "none") for name in names}
         self.successes = self.failures = self.n = 0
         self.is_busy = False
@@ -49,40 +52,40 @@ class Client:
 
     def step(self):
         kind, precondition, name = self.choose()
-        door = self.random.choice(DOORS)
+        api_version = self.random.choice(API_VERSIONS)
         state, version, uid = self.memory[name]
         self.n += 1
         op = model.Op(f"{self.id}-{self.n}", kind, f"{NAMESPACE}/{name}", client=self.id)
         op.version = version if precondition == "version" else ""
         op.born = state.born if kind == "put" or precondition == "born" else ""
         self.is_busy, op.begin = True, time.monotonic()
-        reply = getattr(self, "_" + kind)(op, door, name, uid)
+        reply = getattr(self, "_" + kind)(op, api_version, name, uid)
         self.is_busy, now = False, time.monotonic()
         self._take(op, name, reply, now)
 
     # ---- asking ----
 
-    def _get(self, _op, door, name, _uid):
-        return self.session.ask("GET", path(door, name))
+    def _get(self, _op, api_version, name, _uid):
+        return self.session.ask("GET", path(api_version, name), accept=self.forms.choice(FORMS))
 
-    def _list(self, op, door, _name, _uid):
+    def _list(self, op, api_version, _name, _uid):
         op.key = ""
-        return self.session.ask("GET", path(door))
+        return self.session.ask("GET", path(api_version), accept=self.forms.choice(FORMS))
 
-    def _create(self, op, door, name, _uid):
-        return self.session.ask("POST", path(door), revision(door, name, op.id, {"op": op.id}))
+    def _create(self, op, api_version, name, _uid):
+        return self.session.ask("POST", path(api_version), revision(api_version, name, op.id, {"op": op.id}))
 
-    def _put(self, op, door, name, _uid):
-        return self.session.ask("PUT", path(door, name), revision(door, name, op.born, {"op": op.id}, op.version))
+    def _put(self, op, api_version, name, _uid):
+        return self.session.ask("PUT", path(api_version, name), revision(api_version, name, op.born, {"op": op.id}, op.version))
 
-    def _patch(self, op, door, name, _uid):
+    def _patch(self, op, api_version, name, _uid):
         metadata = {"labels": {"patch": op.id}, **({"resourceVersion": op.version} if op.version else {})}
-        return self.session.ask("PATCH", path(door, name), {"metadata": metadata}, "application/merge-patch+json")
+        return self.session.ask("PATCH", path(api_version, name), {"metadata": metadata}, "application/merge-patch+json")
 
-    def _delete(self, op, door, name, uid):
+    def _delete(self, op, api_version, name, uid):
         wanted = {**({"resourceVersion": op.version} if op.version else {}), **({"uid": uid} if op.born else {})}
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": wanted}
-        return self.session.ask("DELETE", path(door, name), options if wanted else None)
+        return self.session.ask("DELETE", path(api_version, name), options if wanted else None)
 
     # ---- what came of it ----
 

@@ -20,7 +20,7 @@ REFUSALS = {"NotFound", "Conflict", "AlreadyExists"}
 
 
 class Member:
-    """steps() at random, by its number and the seed of the run. Counts what it was told, by (what it did, outcome)."""
+    """steps() at random, by its number and the seed of the run. Counts the answers, by (what it did, outcome)."""
 
     # (how often, what)
     HABITS = [
@@ -63,9 +63,9 @@ class Member:
 
     # ---- asking ----
 
-    def _path(self, resource, name="", door=None, query=""):
-        door = door or self.random.choice([V1, V1, BETA])
-        return f"/apis/{door}/namespaces/{self.namespace}/{resource}/{name}".rstrip("/") + query
+    def _path(self, resource, name="", api_version=None, query=""):
+        api_version = api_version or self.random.choice([V1, V1, BETA])
+        return f"/apis/{api_version}/namespaces/{self.namespace}/{resource}/{name}".rstrip("/") + query
 
     def _ask(self, method, resource, name="", body=None, kind="application/json", **more):
         return self.session.ask(method, self._path(resource, name, **more), body, kind)
@@ -96,11 +96,11 @@ class Member:
     def _make_dependent(self):
         metadata, when = {"name": self.random.choice(self.dependents)}, self.random.choice(["Wait", "Refuse"])
         if self.random.random() < 0.3:
-            return self._ask("POST", "dependents", door=BETA, body={"metadata": metadata, "spec": {"providerName": self._provider(), "whenMissing": when}})
+            return self._ask("POST", "dependents", api_version=BETA, body={"metadata": metadata, "spec": {"providerName": self._provider(), "whenMissing": when}})
         named = [{"kind": "Provider", "name": name} for name in self.random.sample(self.providers, self.random.choice([1, 1, 2, 3]))]
         if self.random.random() < self.OF_REVISIONS:
             named.append({"kind": "ControllerRevision", "name": self.random.choice([*self.revisions, *self.snapshots])})
-        return self._ask("POST", "dependents", door=V1, body={"metadata": metadata, "spec": {"providers": named, "whenMissing": when}})
+        return self._ask("POST", "dependents", api_version=V1, body={"metadata": metadata, "spec": {"providers": named, "whenMissing": when}})
 
     def _remove_dependent(self):
         return self._ask("DELETE", "dependents", self.random.choice(self.dependents))
@@ -136,7 +136,7 @@ class Member:
     def _take_snapshot(self):
         spec = {"owner": owner(f"s{self.random.randrange(3)}"), "data": {"state": self.random.randrange(self.N_STATES)}}
         spec["historyLimit"] = LIMITS[spec["owner"]["uid"]]
-        reply = self._ask("POST", "snapshots", door=V1, body={"spec": spec})
+        reply = self._ask("POST", "snapshots", api_version=V1, body={"spec": spec})
         if reply.outcome == "ok":
             self.snapshots.append(reply.body["status"]["revision"]["name"])
         return reply

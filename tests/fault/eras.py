@@ -28,6 +28,7 @@ WRITTEN, CROWDED = "written", "crowded"  # namespaces: of each check's own, besi
 class Era:
     began: float = -math.inf  # the first moment of it
     base: int = 0  # the revision of the backup
+    unnoticed: list = dataclasses.field(default_factory=list)  # revisions of its history that were written before servers noticed a restore
     told_at: float = math.inf  # when its history was read last ...
     told_to: float = math.inf  # ... and up to which revision
     changes: list = None  # all, those before it, too; some beyond told_to, perhaps
@@ -44,7 +45,7 @@ class Eras:
         self.all = [Era()]
 
     def read(self):
-        """All that clients have been told by now is in what is known of this era."""
+        """Adds all answers of clients so far to the facts of this era."""
         era = self.all[-1]
         era.told_at = time.monotonic()
         era.told_to = self.recorder.catch_up()
@@ -54,27 +55,33 @@ class Eras:
         """etcd has been stopped, and is to go on from there. Who was being answered then has been given up."""
         before = self.all[-1]
         before.changes = self.recorder.end()
-        self.all.append(Era(began=stopped_at, base=base, changes=[change for change in before.changes if change.revision <= base]))
+        self.all.append(Era(began=stopped_at, base=base, unnoticed=list(before.unnoticed),
+                            changes=[change for change in before.changes if change.revision <= base]))
 
     def open(self, bump):
         """etcd goes on, at revisions greater than that of the backup by `bump`."""
         era = self.all[-1]
         self.recorder = truth.Recorder(self.gateway, era.changes, era.base + bump + 1)
 
+    def note_noticed(self, revision):
+        """All servers have noticed the restore by then."""
+        era = self.all[-1]
+        era.unnoticed.append(range(era.base + 1, revision + 1))
+
 
 # ---- who takes part, and knows of eras ----
 
 
 class Writer(writers.Writer):
-    """Is told what it has lost."""
+    """Gets the objects that it has lost."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.eras, self.restored = [], None
 
     @staticmethod
-    def path(door, name=""):
-        return clients.path(door, name).replace(f"/{clients.NAMESPACE}/", f"/{WRITTEN}/")
+    def path(api_version, name=""):
+        return clients.path(api_version, name).replace(f"/{clients.NAMESPACE}/", f"/{WRITTEN}/")
 
     def step(self):
         if self.restored is not None:
@@ -131,7 +138,7 @@ class Watcher(watchers.Watcher):
 
 
 def as_known(ops, era):
-    """Operations of the era, as far as its history can tell of them."""
+    """Operations of the era, as far as its history shows them."""
     known = search.known_at([op for op in ops if op.begin >= era.began], era.told_at)
     return [op for op in known if not (op.is_lost and op.kind in ("get", "list"))]
 
@@ -163,8 +170,8 @@ def check_acknowledged(members, eras):
 
 def check_references(eras):
     for era in eras:
-        found = list(history.replay(era.changes, crowd.LIMITS))
-        assert not found, history.report(found)
+        found = list(history.replay(era.changes, crowd.LIMITS, era.unnoticed))
+        assert not found, f"after a backup of revision {era.base}: {history.report(found)}"
 
 
 def check_watchers(members, eras):
@@ -177,13 +184,13 @@ def check_watchers(members, eras):
 
 
 def check_nothing_is_mixed(members, number, following):
-    """Who watched in one era is told nothing of the following one."""
+    """A watcher of one era gets no event of the following one."""
     later = {(change.revision, text_of(watchers.meaning(change.value)))
              for change in following.truth().changes if change.value and change.revision > following.base}
     for watcher in members:
         for segment in watcher.segments:
             mixed = [event for event in segment.events if segment.era == number and (event.revision, text_of(event.object)) in later]
-            assert not mixed, f"{watcher.form.name} from {segment.start} on was told of another era: {mixed}"
+            assert not mixed, f"{watcher.form.name} from {segment.start} on got events of another era: {mixed}"
 
 
 def text_of(value):

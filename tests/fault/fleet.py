@@ -16,7 +16,7 @@ from world import Crew, World
 
 LEASE_S = 2
 MIGRATOR = truth.PREFIX + "migrator"
-DOORS = ("annals.dev/v1", "annals.dev/v1beta1", "apps/v1")
+API_VERSIONS = ("annals.dev/v1", "annals.dev/v1beta1", "apps/v1")
 RESOURCES = ("controllerrevisions", "dependents", "providers")
 
 
@@ -121,11 +121,11 @@ class Fleet(World):
 class Watched:
     """A fleet at work, and all that there is to be seen of it."""
 
-    def __init__(self, fleet, n_names=12, kinds=keepers.KEEPERS, doors=DOORS):
+    def __init__(self, fleet, n_names=12, kinds=keepers.KEEPERS, api_versions=API_VERSIONS):
         self.fleet, self.clock = fleet, onlookers.Clock(fleet.gateway)
         places = enumerate(itertools.product(kinds, range(len(fleet.servers))))
         self.keepers = [kind(fleet, number, server, n_names) for number, (kind, server) in places]
-        self.onlookers = [onlookers.Onlooker(fleet, number, door) for number in range(len(fleet.servers)) for door in doors]
+        self.onlookers = [onlookers.Onlooker(fleet, number, api_version) for number in range(len(fleet.servers)) for api_version in api_versions]
         for keeper in self.keepers:
             keeper.fill()
         self.crew = Crew(self.keepers + self.onlookers)

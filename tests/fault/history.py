@@ -13,7 +13,7 @@ OBJECTS, REFERENCES, REFERENCED, HISTORY = (truth.PREFIX + name for name in ("ob
 PROVIDERS, DEPENDENTS, REVISIONS = (f"annals.dev/{name}/" for name in ("providers", "dependents", "controllerrevisions"))
 CONFIGMAPS = "core/configmaps/"
 FINALIZER = "annals.dev/provider-protection"
-DIGEST, DUPLICATES, UPSTREAM_DOOR = "annals.dev/digest", "annals.dev/allow-duplicates", "apps/v1"
+DIGEST, DUPLICATES, UPSTREAM_VERSION = "annals.dev/digest", "annals.dev/allow-duplicates", "apps/v1"
 MADE_FROM = "annals.dev/made-from"
 RESOURCES = {"Provider": PROVIDERS, "ControllerRevision": REVISIONS}
 
@@ -216,7 +216,7 @@ class Marks:
 
 
 class Unique:
-    """A controller has one revision of each state and each number, but for those made through upstream's door, and those that say so."""
+    """A controller has one revision of each state and each number, but for those made through upstream's API version, and those that say so."""
 
     def __init__(self):
         self.there = collections.defaultdict(set)  # {place in a history: revisions}
@@ -237,8 +237,8 @@ class Unique:
 
 def may_be_twice(value):
     metadata = value["metadata"]
-    doors = {entry["apiVersion"] for entry in metadata.get("managedFields", [])}
-    return metadata.get("annotations", {}).get(DUPLICATES) == "true" or UPSTREAM_DOOR in doors
+    api_versions = {entry["apiVersion"] for entry in metadata.get("managedFields", [])}
+    return metadata.get("annotations", {}).get(DUPLICATES) == "true" or UPSTREAM_VERSION in api_versions
 
 
 class Snapshots:
@@ -246,10 +246,14 @@ class Snapshots:
     number, beside it there are no more than the limit but for those that something needs, and none of these is removed.
 
     What something needed when the snapshot looked, it may spare. It has looked after the last one that wrote to this history, for that is guarded:
-    so what nothing has needed since then counts."""
+    so what nothing has needed since then counts.
 
-    def __init__(self, limits):
-        self.limits = limits
+    A snapshot that a server decided on before etcd was restored from a backup may have spared what something needed in the lost history. No guard
+    can notice that, and the next snapshot trims it. So nothing is counted in `unnoticed`: ranges of revisions, each from a backup to the
+    revision when all servers had noticed its restore."""
+
+    def __init__(self, limits, unnoticed):
+        self.limits, self.unnoticed = limits, unnoticed
         self.numbers = {uid: {} for uid in limits}  # {uid: {revision: its number}}
         self.written = {uid: 0 for uid in limits}  # at which revision of etcd a number was given last
 
@@ -261,7 +265,8 @@ class Snapshots:
                 touched.add(owner["uid"])
                 yield from self._see(past, self.numbers[owner["uid"]], name, after)
         for uid in sorted(touched):
-            yield from self._count(past, uid)
+            if not any(step.revision in revisions for revisions in self.unnoticed):
+                yield from self._count(past, uid)
             if any(after for name, _, after in step.objects(REVISIONS) if name in self.numbers[uid]):
                 self.written[uid] = step.revision
 
@@ -281,13 +286,13 @@ class Snapshots:
         current = max(numbers, key=numbers.get, default=None)
         idle = [name for name in numbers if name != current and not past.referrers[name] and past.left[name] <= self.written[uid]]
         if len(idle) > self.limits[uid]:
-            yield f"{uid} has {len(idle)} revisions that nothing needs, beside the current one; the limit is {self.limits[uid]}", idle
+            yield f"{uid} has {len(idle)} revisions that nothing needs, beside the current one; the limit is {self.limits[uid]}", [*numbers]
 
 
-def rules(limits=None):
-    """All of them, at the first revision."""
+def rules(limits=None, unnoticed=()):
+    """All of them, at the first revision. unnoticed: see Snapshots."""
     return [
-        Protection(), Needed(), Implementations(), Marks(), Unique(), Snapshots(limits or {}),
+        Protection(), Needed(), Implementations(), Marks(), Unique(), Snapshots(limits or {}, unnoticed),
         Index(REFERENCES, DEPENDENTS, reference_entries), Index(HISTORY, REVISIONS, history_entries),
     ]
 
@@ -337,10 +342,10 @@ class Violation:
         return "\n".join([f"revision {self.revision}: {self.sentence}", *(describe(step, self.names) for step in self.around if self._concerns(step))])
 
 
-def replay(changes, limits=None):
+def replay(changes, limits=None, unnoticed=()):
     """Replays changes, which come in etcd's order, and yields violations as they are met; each goes on to learn what follows it."""
     past, found, earlier = Past(), [], collections.deque(maxlen=5000)
-    checks = rules(limits)
+    checks = rules(limits, unnoticed)
     for revision, group in itertools.groupby(changes, lambda change: change.revision):
         step = past.take(revision, group)
         for violation in found[:N_SHOWN]:

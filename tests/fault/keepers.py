@@ -1,4 +1,4 @@
-"""Writers of every kind that has several versions, through every door; and what must be in etcd's history of all that they wrote.
+"""Writers of every kind that has several versions, through every API version; and what must be in etcd's history of all that they wrote.
 
 Nothing but a writer changes an object's mark: so a write that keeps it is somebody's who only changes how the object is stored."""
 
@@ -25,9 +25,9 @@ class Record(writers.Record):
 
 
 class Keeper(writers.Writer):
-    """Chooses a door for each step. Half of what it makes in the beginning it leaves alone."""
+    """Chooses an API version for each step. Half of what it makes in the beginning it leaves alone."""
 
-    doors = (V1, BETA)
+    api_versions = (V1, BETA)
     resource = ""
 
     def __init__(self, world, number, server, n_names=5):
@@ -37,7 +37,7 @@ class Keeper(writers.Writer):
     def fill(self):
         """One of each name, before anything happens."""
         for name, record in self.records.items():
-            mark, self.door = next(self.marks), self.random.choice(self.doors)
+            mark, self.api_version = next(self.marks), self.random.choice(self.api_versions)
             reply, version = self._create(name, mark, record)
             assert reply.outcome == "ok", reply.body
             self._note_answer(reply, name, mark, record, version)
@@ -46,11 +46,11 @@ class Keeper(writers.Writer):
         return self.random.choice(list(self.records)[::2])
 
     def step(self):
-        self.door = self.random.choice(self.doors)
+        self.api_version = self.random.choice(self.api_versions)
         super().step()
 
-    def path(self, door, name=""):
-        return f"/apis/{door}/namespaces/{NAMESPACE}/{self.resource}/{name}".rstrip("/")
+    def path(self, api_version, name=""):
+        return f"/apis/{api_version}/namespaces/{NAMESPACE}/{self.resource}/{name}".rstrip("/")
 
     def key(self, name):
         return f"{versions.OBJECTS}{versions.GROUPS[self.resource]}/{self.resource}/{NAMESPACE}/{name}"
@@ -66,10 +66,10 @@ class Keeper(writers.Writer):
 
 
 class RevisionKeeper(Keeper):
-    resource, doors = "controllerrevisions", (V1, BETA, "apps/v1")
+    resource, api_versions = "controllerrevisions", (V1, BETA, "apps/v1")
 
-    def body_of(self, name, mark, born, door):
-        return {"apiVersion": door, "kind": "ControllerRevision", "revision": mark, "data": born, "metadata": self._metadata(name, mark)}
+    def body_of(self, name, mark, born, api_version):
+        return {"apiVersion": api_version, "kind": "ControllerRevision", "revision": mark, "data": born, "metadata": self._metadata(name, mark)}
 
     def version_of(self, body):
         version = self._version(body, body["data"]["born"])
@@ -82,11 +82,11 @@ class RevisionKeeper(Keeper):
         return self.session.ask(method, path, text.replace(f'"data": {body["data"]}', f'"data": {DATA % body["data"]}'))
 
     def _create(self, name, mark, _record):
-        return self._send("POST", self.path(self.door), self.body_of(name, mark, mark, self.door)), writers.Version(mark, mark)
+        return self._send("POST", self.path(self.api_version), self.body_of(name, mark, mark, self.api_version)), writers.Version(mark, mark)
 
     def _replace(self, name, mark, record):
         born = record.acknowledged.born
-        return self._send("PUT", self.path(self.door, name), self.body_of(name, mark, born, self.door)), writers.Version(mark, born)
+        return self._send("PUT", self.path(self.api_version, name), self.body_of(name, mark, born, self.api_version)), writers.Version(mark, born)
 
 
 class ProviderKeeper(Keeper):
@@ -94,8 +94,8 @@ class ProviderKeeper(Keeper):
 
     resource = "providers"
 
-    def body_of(self, name, mark, born, door):
-        return {"apiVersion": door, "kind": "Provider", "metadata": self._metadata(name, mark), "spec": {"data": {"mark": mark, "born": born}}}
+    def body_of(self, name, mark, born, api_version):
+        return {"apiVersion": api_version, "kind": "Provider", "metadata": self._metadata(name, mark), "spec": {"data": {"mark": mark, "born": born}}}
 
     def version_of(self, body):
         data = body["spec"]["data"]
@@ -105,7 +105,7 @@ class ProviderKeeper(Keeper):
 
     def _update(self, name, mark, _record):
         change = {"metadata": {**self._metadata(name, mark), "finalizers": None}, "spec": {"data": {"mark": mark}}}
-        return self.session.ask("PATCH", self.path(self.door, name), change, "application/merge-patch+json"), writers.Version(mark, 0)
+        return self.session.ask("PATCH", self.path(self.api_version, name), change, "application/merge-patch+json"), writers.Version(mark, 0)
 
     def _delete(self, name, mark, record):
         if record.acknowledged.mark == record.acknowledged.born:
@@ -118,13 +118,13 @@ class DependentKeeper(Keeper):
 
     resource = "dependents"
 
-    def body_of(self, name, mark, born, door):
+    def body_of(self, name, mark, born, api_version):
         metadata, names = self._metadata(name, mark, born=str(born)), self._names(born)
-        if door == BETA:
+        if api_version == BETA:
             spec = {"providerName": names[0]}
         else:
             spec = {"providers": [{"kind": "Provider", "name": needed} for needed in names]}
-        return {"apiVersion": door, "kind": "Dependent", "metadata": metadata, "spec": spec}
+        return {"apiVersion": api_version, "kind": "Dependent", "metadata": metadata, "spec": spec}
 
     def _names(self, born):
         return NEEDED if born % 2 else NEEDED[:1]
@@ -137,23 +137,23 @@ class DependentKeeper(Keeper):
         return self._version(body, born)
 
     def _create(self, name, mark, record):
-        self.door = V1 if len(self._names(mark)) > 1 else self.door
+        self.api_version = V1 if len(self._names(mark)) > 1 else self.api_version
         return super()._create(name, mark, record)
 
     def _update(self, name, mark, _record):
-        return self.session.ask("PATCH", self.path(self.door, name), {"metadata": self._metadata(name, mark)},
+        return self.session.ask("PATCH", self.path(self.api_version, name), {"metadata": self._metadata(name, mark)},
                                 "application/merge-patch+json"), writers.Version(mark, 0)
 
 
 class CrateKeeper(Keeper):
     """Of tests/toy: v1beta1 has one thing, v1 any number."""
 
-    resource, doors = "crates", ("toys.example.com/v1", "toys.example.com/v1beta1")
+    resource, api_versions = "crates", ("toys.example.com/v1", "toys.example.com/v1beta1")
 
-    def body_of(self, name, mark, born, door):
+    def body_of(self, name, mark, born, api_version):
         metadata = self._metadata(name, mark, born=str(born))
-        spec = {"thing": f"w{mark}"} if door.endswith("v1beta1") else {"things": [f"w{mark}"]}
-        return {"apiVersion": door, "kind": "Crate", "metadata": metadata, "spec": spec}
+        spec = {"thing": f"w{mark}"} if api_version.endswith("v1beta1") else {"things": [f"w{mark}"]}
+        return {"apiVersion": api_version, "kind": "Crate", "metadata": metadata, "spec": spec}
 
     def version_of(self, body):
         spec, version = body["spec"], self._version(body, int(body["metadata"]["annotations"]["born"]))
@@ -162,15 +162,15 @@ class CrateKeeper(Keeper):
         return version
 
     def _update(self, name, mark, _record):
-        spec = self.body_of(name, mark, 0, self.door)["spec"]
+        spec = self.body_of(name, mark, 0, self.api_version)["spec"]
         change = {"metadata": self._metadata(name, mark), "spec": spec}
-        return self.session.ask("PATCH", self.path(self.door, name), change, "application/merge-patch+json"), writers.Version(mark, 0)
+        return self.session.ask("PATCH", self.path(self.api_version, name), change, "application/merge-patch+json"), writers.Version(mark, 0)
 
 
 class OldCrateKeeper(CrateKeeper):
     """Of who knows no other version."""
 
-    doors = ("toys.example.com/v1beta1",)
+    api_versions = ("toys.example.com/v1beta1",)
 
 
 KEEPERS = [RevisionKeeper, ProviderKeeper, DependentKeeper]
@@ -197,12 +197,12 @@ def check_history(changes, members):
 
 
 def check_what_is_there(world, members):
-    """As each server shows it through each door, and as etcd has it, byte for byte."""
+    """As each server shows it through each API version, and as etcd has it, byte for byte."""
     texts = versions.objects(world.gateway)
     for number in range(len(world.servers)):
         asking = session.Session(world, number)
         for member in members:
-            for member.door in member.doors:
+            for member.api_version in member.api_versions:
                 for name in member.records:
                     member.check(name, asking)
         asking.close()
@@ -218,6 +218,6 @@ def check_spelling(world, member, name, value):
     wanted = DATA % json.loads(value.members["data"])["born"]
     assert value.members["data"] == wanted, f"{name} has {value.members['data']}"
     for server in world.servers:
-        for door in member.doors:
-            shown = server.get(member.path(door, name)).text
-            assert f'"data":{wanted}' in shown, f"{door} shows {shown}"
+        for api_version in member.api_versions:
+            shown = server.get(member.path(api_version, name)).text
+            assert f'"data":{wanted}' in shown, f"{api_version} shows {shown}"

@@ -3,7 +3,7 @@
 Each write leaves its own mark, so that what is read names the write that made it:
 
     create   data.born = ID (immutable: names the incarnation), label op = ID
-    put      label op = ID, label patch gone; data.born as the client believes it to be
+    put      label op = ID, label patch gone; data.born as the client knows it
     patch    label patch = ID
 """
 
@@ -118,7 +118,7 @@ def observations(ops):
 
 
 def versions_seen(ops):
-    """{writer: resourceVersion} as far as clients were told; one of each for the other."""
+    """{writer: resourceVersion} as far as clients got answers; one of each for the other."""
     versions, writers = {}, {}
     for state, version, op in observations(ops):
         mark = (state, version)
@@ -128,7 +128,7 @@ def versions_seen(ops):
 
 
 def name_incarnations(ops, truth):
-    """Fills in seen_born. Where nobody was told of an incarnation before it was deleted, etcd alone knows its uid."""
+    """Fills in seen_born. Where nobody got an answer about an incarnation before it was deleted, etcd alone knows its uid."""
     born = {change.value["metadata"]["uid"]: change.value["data"]["born"] for change in truth.changes if change.value}
     for op in ops:
         if op.seen_uid:

@@ -81,8 +81,8 @@ class Look:
 class Onlooker:
     """A member of a crew: reads a document of one server for ever."""
 
-    def __init__(self, world, number, door):
-        self.world, self.number, self.path = world, number, f"/apis/{door}"
+    def __init__(self, world, number, api_version):
+        self.world, self.number, self.path = world, number, f"/apis/{api_version}"
         self.session = session.Session(world, number)
         self.looks, self.successes, self.failures = [], 0, 0
 

@@ -23,9 +23,9 @@ class Relay:
     def __init__(self, path, target, lag=at_once):
         self.path, self.target, self.lag = pathlib.Path(path), target, lag
         self.connections = []
-        self.mend()
+        self.fix()
 
-    def mend(self):
+    def fix(self):
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(self.path))
         self.listener.listen()
@@ -76,7 +76,7 @@ class Port(Relay):
     def __init__(self, targets, lag=at_once):
         super().__init__("", targets, lag)
 
-    def mend(self):
+    def fix(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"https://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self._accept, args=[self.listener], daemon=True).start()

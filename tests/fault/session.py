@@ -6,6 +6,8 @@ import random
 import ssl
 import time
 
+from protobuf_fields import PROTOBUF, decoded
+
 TIMEOUT = 60  # seconds: whatever happens below, a server answers long before
 
 # What an answer says about a write. A lost one (no answer, 504) may have happened, or may still.
@@ -19,12 +21,16 @@ class Reply:
         self.outcome, self.status, self.body = outcome, status, body
 
 
+def is_refused_for_want_of_room(status, body):
+    return status == 500 and body.get("message") == "etcdserver: mvcc: database space exceeded"
+
+
 def outcome_of(status, body):
     if status < 300:
         return "ok"
     if status == 504:
         return LOST
-    return REFUSED if status in (429, 503) else body["reason"]
+    return REFUSED if status in (429, 503) or is_refused_for_want_of_room(status, body) else body["reason"]
 
 
 class Session:
@@ -43,8 +49,8 @@ class Session:
         self.connection = self.world.servers[self.number].client.connect(TIMEOUT)
         self.connection.connect()
 
-    def ask(self, method, path, body=None, content_type="application/json"):
-        """body: what becomes JSON, or a text of it."""
+    def ask(self, method, path, body=None, content_type="application/json", accept="application/json"):
+        """body: what becomes JSON, or a text of it. accept: PROTOBUF becomes the same as JSON would."""
         if body and not isinstance(body, str):
             body = json.dumps(body)
         try:
@@ -54,7 +60,7 @@ class Session:
             self.close()
             return Reply(REFUSED)
         try:
-            self.connection.request(method, path, body or None, {"Content-Type": content_type} if body else {})
+            self.connection.request(method, path, body or None, {"Accept": accept, **({"Content-Type": content_type} if body else {})})
             response = self.connection.getresponse()
             text = response.read()
         except TimeoutError:
@@ -64,11 +70,13 @@ class Session:
             return Reply(LOST)
         if response.will_close:
             self.close()
+        if response.headers["Content-Type"] == PROTOBUF:
+            return self._reply(response.status, json.dumps(decoded(text)))
         return self._reply(response.status, text)
 
     def _reply(self, status, text):
         body = json.loads(text)
-        if status in (429, 503, 504):
+        if status in (429, 503, 504) or is_refused_for_want_of_room(status, body):
             self.troubles.add((status, body.get("reason")))
         elif status >= 500:
             raise AssertionError(f"a server answered {status}: {body}")

@@ -234,8 +234,8 @@ class Memory:
 class Probe:
     """soak_probe.py's answers."""
 
-    def __init__(self, server):
-        arguments = [sys.executable, pathlib.Path(__file__).parent / "soak_probe.py", server.url, server.ca]
+    def __init__(self, server, *others):
+        arguments = [sys.executable, pathlib.Path(__file__).parent / "soak_probe.py", server.url, server.ca, *others]
         self.process = processes.Process(arguments)
         self.process.stdout.wait(" ")
 
@@ -243,7 +243,7 @@ class Probe:
         return self.process.stdout.mark()
 
     def wait(self, since):
-        processes.retry_until(lambda: self.mark() > since, "an answer of /readyz")
+        processes.retry_until(lambda: self.mark() > since, "an answer to the probe")
 
     def answers(self, since, until):
         lines = [line.split() for line in self.process.stdout.lines[since:until]]

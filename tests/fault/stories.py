@@ -1,4 +1,4 @@
-"""Objects that are recorded: writers who change them, what etcd says that the objects went through, and what their Histories told. Both are
+"""Objects that are recorded: writers who change them, what etcd says that the objects went through, and the contents of their Histories. Both are
 read from etcd's whole histories, of one etcd or of two."""
 
 import collections
@@ -85,7 +85,7 @@ def n_written(gateway):
 def await_progress(gateway):
     """The recorder gets something done between two troubles: else they would meet none at work."""
     before = n_written(gateway)
-    retry_until(lambda: n_written(gateway) >= before + 20, "20 more changes are told", interval=0.1, patience=processes.LONG_PATIENCE)
+    retry_until(lambda: n_written(gateway) >= before + 20, "20 more changes are listed", interval=0.1, patience=processes.LONG_PATIENCE)
 
 
 def await_end(server):
@@ -129,7 +129,7 @@ class Lives:
 
 
 class Story:
-    """What one History told, and the revisions that must be there."""
+    """The changes that one History lists, and the revisions that must be there."""
 
     def __init__(self):
         self.told, self.kept = [], []  # (resourceVersion of the object or None, state); data, the oldest first
@@ -211,25 +211,25 @@ class Follower(truth.Recorder):
 
 
 def check_story(name, told, life):
-    """Each change is what the object was at the version that is told, in that order; and the last one is the last state."""
+    """Each change is the object's state at the listed version, in that order; and the last one is the last state."""
     states, at = dict(life), 0
     for before, (version, state) in zip([(None, None), *told], told):
-        where = f"{name} went through {life}, and is told as {told}"
-        assert state != before[1], f"{name} is told twice: {where}"
+        where = f"{name} went through {life}, and is listed as {told}"
+        assert state != before[1], f"{name} is listed twice: {where}"
         if version is None:  # nobody saw when it went
             assert state is None, where
             version = next((revision for revision, state in life if revision > at and state is None), 0)
         assert version > at and states.get(version, "nothing") == state, f"{version}: {where}"
         at = version
-    assert (told[-1][1] if told else None) == life[-1][1], f"{name} is {life[-1]} in the end, and is told as {told}"
+    assert (told[-1][1] if told else None) == life[-1][1], f"{name} is {life[-1]} in the end, and is listed as {told}"
 
 
 def check(lives, stories, least):
-    """least: so many objects were told of."""
+    """least: so many objects were listed."""
     assert set(stories.found) <= set(lives.found) and "w-calm" in stories.found
     for name, life in sorted(lives.found.items()):
         check_story(name, stories.found[name].told if name in stories.found else [], life)
     n_changes = sum(len(story.told) for story in stories.found.values())
     n_states = sum(len([1 for a, b in zip([(0, None), *life], life) if a[1] != b[1]]) for life in lives.found.values())
-    print(f"{n_changes} changes told of {n_states} that {len(stories.found)} objects went through")
+    print(f"{n_changes} changes listed of {n_states} that {len(stories.found)} objects went through")
     assert len(stories.found) > least

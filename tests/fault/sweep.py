@@ -57,7 +57,7 @@ class Sweep:
         return after if is_right else state_of(value), is_right
 
     def _revision_of(self, op):
-        """Of a write, whether its client was told or not; 0: none. A lost deletion left no mark."""
+        """Of a write, whether its client got an answer or not; 0: none. A lost deletion left no mark."""
         return self.deletions.get(op.seen_born, 0) if op.kind == "delete" else int(self.versions.get(op.id, 0))
 
     def _place_of_write(self, op, floor):

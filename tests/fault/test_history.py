@@ -38,9 +38,9 @@ def configmap(*made_from, uid="ud"):
     return [(history.OBJECTS + CONFIGMAP, body("uc", annotations=annotations, ownerReferences=owned_by("Dependent", "d", uid)))]
 
 
-def revision(number=1, digest="x", name=REVISION, index=True, owner="uo", door="annals.dev/v1", finalizers=(), **annotations):
+def revision(number=1, digest="x", name=REVISION, index=True, owner="uo", api_version="annals.dev/v1", finalizers=(), **annotations):
     owners = owned_by("StatefulSet", "web", owner) if owner else []
-    more = {"annotations": {history.DIGEST: digest, **annotations}, "ownerReferences": owners, "managedFields": [{"apiVersion": door}]}
+    more = {"annotations": {history.DIGEST: digest, **annotations}, "ownerReferences": owners, "managedFields": [{"apiVersion": api_version}]}
     value = {**body(name, finalizers=list(finalizers), **more), "revision": number}
     return [(history.OBJECTS + name, value)] + (list(history.history_entries(name, value).items()) if index else [])
 
@@ -54,10 +54,10 @@ def gone(writes):
     return [(key, None) for key, _ in writes if not key.startswith(history.REFERENCED)]
 
 
-def found(steps):
+def found(steps, unnoticed=()):
     """The steps are revisions 2, 3 ...: (revision, sentence) of each violation."""
     changes = [truth.Change(number, key, value) for number, writes in enumerate(steps, 2) for key, value in writes]
-    return [(violation.revision, violation.sentence) for violation in history.replay(changes, LIMITS)]
+    return [(violation.revision, violation.sentence) for violation in history.replay(changes, LIMITS, unnoticed)]
 
 
 FILLED = configmap("Provider/p/up")
@@ -75,7 +75,7 @@ GOOD = {
     "a ConfigMap of somebody else": [[(history.OBJECTS + CONFIGMAP, body("uc"))]],
     "two revisions of one controller": [revision(), revision(2, "y", SECOND), gone(revision())],
     "the same state of two controllers": [revision(), revision(name=SECOND, owner="other")],
-    "upstream's door": [revision(), revision(name=SECOND, door="apps/v1")],
+    "upstream's api_version": [revision(), revision(name=SECOND, api_version="apps/v1")],
     "snapshots that trim": [kept(1), kept(2), kept(3) + gone(kept(1)), gone(kept(2)) + kept(4)],
     "snapshots that spare what is needed": [kept(1), dependent(f"{REVISION}1"), kept(2), kept(3), gone(kept(2)) + kept(4)],
     "snapshots that spare what was needed when they looked": [
@@ -117,6 +117,12 @@ BAD = {
 @pytest.mark.parametrize("name", GOOD)
 def test_good_histories_pass(name):
     assert found(GOOD[name]) == []
+
+
+@pytest.mark.parametrize("unnoticed, violated", [(range(3, 5), []), (range(3, 4), [4])])
+def test_nothing_is_counted_until_a_restore_is_noticed(unnoticed, violated):
+    steps = [kept(1), kept(2), kept(3), gone(kept(1)) + gone(kept(2)) + kept(4)]
+    assert [number for number, _ in found(steps, [unnoticed])] == violated
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -183,6 +183,6 @@ def test_law__is_missed(folder, law, carrier):
 
 @pytest.mark.parametrize("law", ["claims", "live-read", "own-writes", "waiting", "one-more", "liveness"])
 def test_law__is_kept(folder, law):
-    """The same play with the law in its place: the play alone is no violation."""
+    """The same scenario with the law in its place: the scenario alone is no violation."""
     found = judged(folder, law, True, CASES[law][1][-1])
     assert not found, invariants.show(found)

@@ -1,5 +1,5 @@
 """Writers change objects while the recorder, servers and etcd are killed at random. At the end the newest revision of each object is its
-last state; what was recorded is what the object went through, in that order; nothing is told twice in a row; limits are exact.
+last state; what was recorded is what the object went through, in that order; nothing is listed twice in a row; limits are exact.
 
     FAULT_SECONDS=600 RECORDER_WRITERS=16 RECORDER_OBJECTS=500 RECORDER_SEED=7 tools/run-tests.py tests/fault -k recorder__
 """
@@ -27,7 +27,7 @@ class Recorded(World):
         self.controllers = [None, None]
         super().__init__(folder, certificates)
         assert self.servers[0].post(f"{stories.V1}/recorders", stories.RECORDER).status == 201
-        self.doors = [Port(self.ports, at_once) for _ in self.controllers]
+        self.ports_of_controllers = [Port(self.ports, at_once) for _ in self.controllers]
         for number in range(len(self.controllers)):
             self.start_controllers(number)
 
@@ -41,7 +41,7 @@ class Recorded(World):
         return [server.client.port for server in random.sample(self.servers, len(self.servers))]
 
     def start_controllers(self, number):
-        config = processes.write_kubeconfig(self.folder / f"kubeconfig-{number}", self.doors[number].url, self.certificates)
+        config = processes.write_kubeconfig(self.folder / f"kubeconfig-{number}", self.ports_of_controllers[number].url, self.certificates)
         self.controllers[number] = stories.controllers(config)
 
 

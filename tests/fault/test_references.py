@@ -45,7 +45,7 @@ class Turmoil(Dawdling):
     def __init__(self, folder, certificates):
         self.controllers = [None, None]
         super().__init__(folder, certificates)
-        self.doors = [Port(self.ports, now_and_then) for _ in self.controllers]
+        self.ports_of_controllers = [Port(self.ports, now_and_then) for _ in self.controllers]
         for number in range(len(self.controllers)):
             self.start_controllers(number)
 
@@ -59,7 +59,7 @@ class Turmoil(Dawdling):
         return [server.client.port for server in random.sample(self.servers, len(self.servers))]
 
     def start_controllers(self, number):
-        config = processes.write_kubeconfig(self.folder / f"kubeconfig-{number}", self.doors[number].url, self.certificates)
+        config = processes.write_kubeconfig(self.folder / f"kubeconfig-{number}", self.ports_of_controllers[number].url, self.certificates)
         self.controllers[number] = processes.Process(
             [processes.BIN, "controllers", "--kubeconfig", config, f"--controllers={','.join(CONTROLLERS)}", "--leader-elect", *QUICK])
 

@@ -31,8 +31,8 @@ MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-
 IMAGES = ("i:1", "i:2", "i:3", "i:4")
 
 
-def sets(door, name=""):
-    return f"{door}{NAMESPACE}statefulsets" + (f"/{name}" if name else "")
+def sets(api_version, name=""):
+    return f"{api_version}{NAMESPACE}statefulsets" + (f"/{name}" if name else "")
 
 
 class User:
@@ -54,7 +54,7 @@ class User:
         self.there.may_act.wait()
         # Of the same set more often than not, so that users meet.
         name = f"set-{min(self.random.randrange(N_SETS), self.random.randrange(N_SETS))}"
-        choices = {self.look: 30, self.mend_pod: 10, self.clear: 6, self.change_image: 4, self.scale: 4, self.partition: 1, self.limit: 1, self.delete_pod: 2,
+        choices = {self.look: 30, self.fix_pod: 10, self.clear: 6, self.change_image: 4, self.scale: 4, self.partition: 1, self.limit: 1, self.delete_pod: 2,
                    self.break_pod: 1, self.fail_pod: 1, self.release_pod: 0.5, self.orphan_pod: 1, self.delete_set: 0.5, self.squat: 0.3, self.delete_revision: 0.5}
         try:
             if self.ask("GET", sets(APPS, name)).outcome != "ok":
@@ -72,12 +72,12 @@ class User:
         r = self.random
         template = {"metadata": {"labels": {"app": name}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": r.choice(IMAGES)}]}}
         spec = {"replicas": r.randint(0, 4), "serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": template}
-        door = r.choice([APPS, BETA])
-        if door == APPS:
+        api_version = r.choice([APPS, BETA])
+        if api_version == APPS:
             spec.update(podManagementPolicy=r.choice(["OrderedReady"] * 3 + ["Parallel"]), revisionHistoryLimit=r.randint(0, 3))
         else:
             spec.update(revisionHistoryLimit=r.randint(2, 4))
-        self.ask("POST", sets(door), {"apiVersion": door.removeprefix("/apis/"), "kind": "StatefulSet", "metadata": {"name": name}, "spec": spec})
+        self.ask("POST", sets(api_version), {"apiVersion": api_version.removeprefix("/apis/"), "kind": "StatefulSet", "metadata": {"name": name}, "spec": spec})
 
     def patch_set(self, name, spec, kind=MERGE):
         self.ask("PATCH", sets(APPS, name), {"spec": spec}, content_type=kind)
@@ -138,7 +138,7 @@ class User:
     def fail_pod(self, name):
         self.patch_pod(self.one(self.pods(name)), {"annotations": {ORDER + "phase": self.random.choice(["Failed", "Succeeded"])}})
 
-    def mend_pod(self, name):
+    def fix_pod(self, name):
         for pod in self.pods(name):
             if (pod["metadata"].get("annotations") or {}).get(ORDER + "ready"):
                 self.patch_pod(pod, {"annotations": {ORDER + "ready": None}})
@@ -257,20 +257,20 @@ def is_settled(it):
 
 
 def settle(stage, watched):
-    """Users mend what they have broken, and take away what is in the way. Then everything comes to rest."""
+    """Users fix what they have broken, and take away what is in the way. Then everything comes to rest."""
     user = User(stage, 0, watched, stage.carrier)
-    mended = set()
+    fixed = set()
 
     def is_at_rest():
         try:
             listed = user.ask("GET", sets(APPS)).body["items"]
             for it in listed:
                 name = it["metadata"]["name"]
-                if it["metadata"]["uid"] not in mended:
+                if it["metadata"]["uid"] not in fixed:
                     user.patch_set(name, {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
                                           "template": {"metadata": {"annotations": {ORDER + "ready": None}}}})
-                    mended.add(it["metadata"]["uid"])
-                user.mend_pod(name)
+                    fixed.add(it["metadata"]["uid"])
+                user.fix_pod(name)
             strangers = [pod for pod in user.ask("GET", PODS).body["items"] if not any(ref.get("controller") for ref in pod["metadata"].get("ownerReferences") or [])]
             for pod in strangers:
                 user.delete(PODS, pod)

@@ -53,11 +53,11 @@ class Gate(Relay):
 
 
 class Deaf(Relay):
-    """Once it is armed it holds a registration back until that is let go; and whoever has sent it does not hear what etcd says of others until it is mended."""
+    """Once it is armed it holds a registration back until that is let go; and whoever has sent it does not hear what etcd says of others until it is fixed."""
 
     def __init__(self, path, target):
         self.is_armed, self.calls = False, None
-        self.is_held, self.may_go, self.is_mended = threading.Event(), threading.Event(), threading.Event()
+        self.is_held, self.may_go, self.is_fixed = threading.Event(), threading.Event(), threading.Event()
         super().__init__(path, target)
 
     def _hold(self, near, source):
@@ -67,7 +67,7 @@ class Deaf(Relay):
                 self.is_held.set()
                 self.may_go.wait(processes.PATIENCE)
             elif self.is_held.is_set() and source is not near and near is not self.calls:
-                self.is_mended.wait(processes.PATIENCE)
+                self.is_fixed.wait(processes.PATIENCE)
 
         return hold
 
@@ -96,7 +96,7 @@ class Unguarded(fleet.Fleet):
 
     def __exit__(self, *failure):
         self.gate.open()
-        self.ways[1].is_mended.set()
+        self.ways[1].is_fixed.set()
         super().__exit__(*failure)
 
 

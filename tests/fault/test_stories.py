@@ -12,7 +12,7 @@ LIFE = [(2, A), (3, A), (5, B), (7, A), (9, None), (11, C)]
 GOOD = [[(2, A), (5, B), (7, A), (9, None), (11, C)], [(3, A), (None, None), (11, C)], [(7, A), (11, C)], [(11, C)]]
 WRONG = {
     "the last one is missing": [(2, A), (5, B)],
-    "nothing is told": [],
+    "nothing is listed": [],
     "twice": [(2, A), (3, A), (11, C)],
     "in another order": [(5, B), (3, A), (11, C)],
     "what never was": [(2, A), (5, ("u1", '"9"')), (11, C)],

@@ -16,7 +16,7 @@ import processes
 FOLDER = pathlib.Path(processes.BIN).parent / "tests" / "toy"
 # The setting of a fleet is a build here. OLD stores v1beta1 by its declarations, OLDER does not know that there is a v1 of crates.
 NEW, OLD, OLDER = (FOLDER / name for name in ("annals-toy", "annals-toy-old", "annals-toy-older"))
-CRATE_V1, CRATE_BETA = keepers.CrateKeeper.doors
+CRATE_V1, CRATE_BETA = keepers.CrateKeeper.api_versions
 CRATES = f"/apis/{CRATE_BETA}/namespaces/default/crates"
 CRATES_V1 = f"/apis/{CRATE_V1}/namespaces/default/crates"
 
@@ -94,7 +94,7 @@ def replica_of(server, resource="crates.toys.example.com"):
 
 def test_beside_an_older_build_the_new_one_goes_on_in_the_old_version(folder, certificates):
     with Builds(folder, certificates, start=OLDER, lease_s=LONG_LEASE_S) as builds:
-        watched = fleet.Watched(builds, n_names=8, kinds=[keepers.ProviderKeeper, keepers.OldCrateKeeper], doors=["toys.example.com/v1beta1"])
+        watched = fleet.Watched(builds, n_names=8, kinds=[keepers.ProviderKeeper, keepers.OldCrateKeeper], api_versions=["toys.example.com/v1beta1"])
         with watched.at_work():
             builds.wait_stored(OLDER, ["crates"])
             with undisturbed(watched, 1):
@@ -210,7 +210,7 @@ def test_an_older_build_that_sleeps_through_the_change_shows_no_holes(folder, ce
 
 
 def test_downgrade_to_an_older_build_by_way_of_its_version(folder, certificates):
-    """First the new build is told to store what the older one knows, then it is replaced."""
+    """First a flag makes the new build store what the older one knows, then it is replaced."""
     with Builds(folder, certificates, start=NEW) as builds:
         for number, server in enumerate(builds.servers):
             assert server.post(CRATES_V1, crate(f"c{number}", "a", "b")).status == 201

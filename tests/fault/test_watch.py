@@ -1,5 +1,5 @@
 """Watchers of two servers come and go, while objects change, history is compacted, servers and etcd are killed, and a server is cut off: what
-each was told is what happened, in that order, nothing lost and nothing twice."""
+each received is what happened, in that order, nothing lost and nothing twice."""
 
 import itertools
 
@@ -55,10 +55,10 @@ def kill_etcd(world, mutators):
 
 
 def interrupt(world, mutators):
-    """The second server does not see what happens now, and is told it later."""
+    """The second server does not see what happens now, and learns it later."""
     world.relay.cut()
     mutators.wait_successes(10, members=mutators.members[:2])
-    world.relay.mend()
+    world.relay.fix()
     world.servers[1].wait_ready()
 
 
@@ -70,7 +70,7 @@ def lose_history(world, mutators):
     mutators.wait_successes(10, members=mutators.members[:2])
     world.gateway.compact(world.recorder.catch_up())
     mutators.wait_successes(3, members=mutators.members[:2])
-    world.relay.mend()
+    world.relay.fix()
     assert log.wait(r"loaded at revision", since=mark)
 
 
@@ -78,7 +78,7 @@ TROUBLES = [compact_for_all, kill_first, interrupt, compact_behind, kill_etcd, l
 
 
 def wait_much_happened(watchers):
-    """A run in which nobody met a gap in history, or somebody was told next to nothing, shows nothing."""
+    """A run in which nobody met a gap in history, or somebody got next to no events, shows nothing."""
     watchers.wait(lambda watcher: watcher.n_events > 20, "events of each watcher")
     watchers.wait(lambda _: any(watcher.n_expired for watcher in watchers.members), "a watcher that is refused")
 

@@ -25,7 +25,7 @@ class Form:
 
 
 DIGEST = "annals.dev/digest"
-digests = {}  # data: what doors of annals called it
+digests = {}  # data: what API versions of annals called it
 
 
 def meaning(value):

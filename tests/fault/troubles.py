@@ -69,7 +69,7 @@ def kill_follower(world, crew, number):
 
 
 def wait_refused(world, crew):
-    """Without a quorum nobody is served, and everybody is told so."""
+    """Without a quorum nobody is served, and everybody gets an error."""
     crew.wait_failures()
     world.wait_not_ready()
     for server in world.servers:
@@ -220,6 +220,7 @@ def restore(world, crew, number, bump=0):
     world.wait_ready()
     world.era = len(world.eras.all) - 1
     check_restored(world, marks, counts, are_told=not bump)
+    world.eras.note_noticed(insist(world.gateway.revision))
     for watch in watches:
         check_ended(watch, are_told=not bump)
     crew.wait_successes(5)
@@ -261,7 +262,7 @@ def check_restored(world, marks, counts, are_told):
 
 
 def check_ended(watch, are_told):
-    """By a last event, or else whoever goes on where his watch ended is told. Nothing but what happened before comes first."""
+    """By a last event, or else the watch that resumes there gets it. Nothing but what happened before comes first."""
     until, last = time.monotonic() + processes.PATIENCE, {}
     with watch:
         for last in watch:

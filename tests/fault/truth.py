@@ -17,7 +17,7 @@ from metrics import Metrics
 PREFIX = "/annals/"
 REVISIONS = "/annals/objects/annals.dev/controllerrevisions/"
 PATIENCE = 60  # seconds
-ROOM = 1000  # revisions: more than are made while a case is played
+ROOM = 1000  # revisions: more than are made while a case runs
 LONGEST_REVISION = 10  # digits: more than are made in any test
 
 Change = collections.namedtuple("Change", "revision key value")  # value: the stored object, or the text of another key; None: the key is gone
@@ -186,7 +186,7 @@ class Recorder:
         return last
 
     def end(self):
-        """Of an etcd that has ended. Returns all that it has told, whole revisions."""
+        """Of an etcd that has ended. Returns all its events, by whole revisions."""
         self.is_over = True
         self.thread.join(processes.PATIENCE)
         assert not self.thread.is_alive(), "etcd goes on"

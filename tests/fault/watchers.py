@@ -1,4 +1,4 @@
-"""Watchers that come and go, and remember all they were told."""
+"""Watchers that come and go, and remember all their events."""
 
 import dataclasses
 import http.client
@@ -10,9 +10,10 @@ import urllib.parse
 
 import processes
 import session
+from protobuf_fields import PROTOBUF, decoded, frames
 from transitions import Event, Form, existing, meaning, transitions
 
-DOORS = ("apps/v1", "annals.dev/v1")
+API_VERSIONS = ("apps/v1", "annals.dev/v1")
 
 
 @dataclasses.dataclass
@@ -31,18 +32,21 @@ class Interrupted(Exception):
 
 
 class Stream:
-    """The events of one connection."""
+    """The events of one connection, in the form that it was answered in."""
 
-    def __init__(self, server, path, query):
+    def __init__(self, server, path, query, accept):
         self.connection = server.client.connect(session.TIMEOUT)
         try:
-            self.connection.request("GET", f"{path}?{urllib.parse.urlencode(query)}")
+            self.connection.request("GET", f"{path}?{urllib.parse.urlencode(query)}", headers={"Accept": accept})
             self.response = self.connection.getresponse()
         except (OSError, http.client.HTTPException):
             raise Interrupted from None
 
     def __iter__(self):
         try:
+            if self.response.headers["Content-Type"].startswith(PROTOBUF):
+                yield from ({"type": kind, "object": decoded(body)} for kind, body in frames(self.response.read))
+                return
             while (line := self.response.readline()).endswith(b"\n"):
                 yield json.loads(line)
         except TimeoutError:
@@ -68,9 +72,9 @@ def is_initial_end(event):
 
 class Watcher:
     """A member of a crew; each step is a connection to some server. start: how it learns what exists: "list", "watch-list" or "zero".
-    Now and then it begins again at some place where it has been, to be told everything a second time."""
+    Now and then it begins again at some place where it has been, to get everything a second time."""
 
-    Session, doors = session.Session, DOORS
+    Session, api_versions, accepts = session.Session, API_VERSIONS, ("application/json", f"{PROTOBUF},application/json")
 
     def __init__(self, world, number, form, start):
         self.world, self.form, self.start = world, form, start
@@ -107,7 +111,7 @@ class Watcher:
     def _start_list(self):
         asking = self.Session(self.world, self.random.randrange(len(self.world.servers)))
         query = {name: value for name, value in self._query().items() if name.endswith("Selector")}
-        reply = asking.ask("GET", f"{self._path()}?{urllib.parse.urlencode(query)}")
+        reply = asking.ask("GET", f"{self._path()}?{urllib.parse.urlencode(query)}", accept=self.random.choice(self.accepts))
         asking.close()
         if reply.outcome != "ok":
             raise Interrupted
@@ -133,7 +137,7 @@ class Watcher:
                 self._take(event)
             else:
                 assert event["type"] == "ADDED", f"among existing objects: {event}"
-                assert key_of(body) not in there, f"told twice: {event}"
+                assert key_of(body) not in there, f"came twice: {event}"
                 there[key_of(body)] = (revision_of(body), meaning(body))
 
     # ---- following ----
@@ -165,7 +169,7 @@ class Watcher:
 
     def _path(self):
         within = f"namespaces/{self.form.namespace}/" if self.form.namespace else ""
-        return f"/apis/{self.random.choice(self.doors)}/{within}controllerrevisions"
+        return f"/apis/{self.random.choice(self.api_versions)}/{within}controllerrevisions"
 
     def _query(self):
         selector = dict(urllib.parse.parse_qsl(self.form.selector))
@@ -174,7 +178,7 @@ class Watcher:
     def _connect(self, query):
         """Events until the stream ends, or this watcher has had enough of it."""
         server = self.random.choice(self.world.servers)
-        stream, patience = Stream(server, self._path(), {**self._query(), **query}), self.random.choice([1, 2, 4, 50, 500])
+        stream, patience = Stream(server, self._path(), {**self._query(), **query}, self.random.choice(self.accepts)), self.random.choice([1, 2, 4, 50, 500])
         try:
             if stream.response.status in (429, 503, 504):
                 raise Interrupted
@@ -253,7 +257,7 @@ def make_namespaces(world, names=NAMESPACES):
     asking.close()
 
 
-# ---- what they must have been told ----
+# ---- the events that they must have got ----
 
 
 def settle(crew, told):
@@ -274,7 +278,7 @@ def first_difference(seen, expected):
 
 
 def check(told, watcher, era=0, until=math.inf):
-    """All that it was told in that era, of what happened until that revision."""
+    """All its events of that era, until that revision."""
     for segment in watcher.segments:
         if segment.era != era or segment.start > until:
             continue

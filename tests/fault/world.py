@@ -76,7 +76,7 @@ class World:
 
 
 class Crew:
-    """Threads that each call step() of one member again and again until told to stop. What goes wrong in one is raised in the
+    """Threads that each call step() of one member again and again until they are stopped. What goes wrong in one is raised in the
     main thread. A member counts in `successes` and `failures` how its steps went."""
 
     def __init__(self, members):

@@ -13,7 +13,7 @@ PADDING = "x" * 2000  # so that an object is more than a packet
 
 @dataclasses.dataclass(frozen=True)
 class Version:
-    """An object as one write left it. born, uid and revision are empty where nobody was told."""
+    """An object as one write left it. born, uid and revision are empty where nobody got an answer."""
 
     mark: int
     born: int
@@ -52,8 +52,8 @@ def is_same(found, version):
     return found.mark == version.mark and version.born in (0, found.born) and version.uid in ("", found.uid) and version.revision in (0, found.revision)
 
 
-def body_of(name, mark, born, door):
-    return {"apiVersion": door, "kind": "ControllerRevision", "revision": mark, "data": {"born": born},
+def body_of(name, mark, born, api_version):
+    return {"apiVersion": api_version, "kind": "ControllerRevision", "revision": mark, "data": {"born": born},
             "metadata": {"name": name, "labels": {"mark": str(mark)}, "annotations": {"mark": str(mark), "padding": PADDING}}}
 
 
@@ -68,7 +68,7 @@ def version_of(body):
 class Writer:
     """A member of a crew. acknowledged: {mark: (name, revision)} of all writes; refused: marks of those certainly not carried out."""
 
-    Session, door = session.Session, "apps/v1"
+    Session, api_version = session.Session, "apps/v1"
 
     # What it writes: ControllerRevisions, unless a subclass says otherwise.
     path, body_of, version_of = staticmethod(path), staticmethod(body_of), staticmethod(version_of)
@@ -118,13 +118,13 @@ class Writer:
 
     def check(self, name, asking):
         """What is there must be something that may be."""
-        reply = asking.ask("GET", self.path(self.door, name))
+        reply = asking.ask("GET", self.path(self.api_version, name))
         while reply.outcome in (session.LOST, session.REFUSED):
             self.failures += 1
             if self.gives_up():
                 return
             session.rest_a_moment()
-            reply = asking.ask("GET", self.path(self.door, name))
+            reply = asking.ask("GET", self.path(self.api_version, name))
         record, found = self.records[name], self.version_of(reply.body) if reply.outcome == "ok" else None
         assert record.allows(found), f"{name} is {found}, and should be {record}"
         if not is_same(found, record.acknowledged):
@@ -137,19 +137,19 @@ class Writer:
     # ---- writes: the reply, and what it makes ----
 
     def _create(self, name, mark, _record):
-        return self.session.ask("POST", self.path(self.door), self.body_of(name, mark, mark, self.door)), Version(mark, mark)
+        return self.session.ask("POST", self.path(self.api_version), self.body_of(name, mark, mark, self.api_version)), Version(mark, mark)
 
     def _replace(self, name, mark, record):
         born = record.acknowledged.born
-        return self.session.ask("PUT", self.path(self.door, name), self.body_of(name, mark, born, self.door)), Version(mark, born)
+        return self.session.ask("PUT", self.path(self.api_version, name), self.body_of(name, mark, born, self.api_version)), Version(mark, born)
 
     def _update(self, name, mark, _record):
-        change = self.body_of(name, mark, 0, self.door)
+        change = self.body_of(name, mark, 0, self.api_version)
         del change["data"]
-        return self.session.ask("PATCH", self.path(self.door, name), change, "application/merge-patch+json"), Version(mark, 0)
+        return self.session.ask("PATCH", self.path(self.api_version, name), change, "application/merge-patch+json"), Version(mark, 0)
 
     def _delete(self, name, _mark, _record):
-        return self.session.ask("DELETE", self.path(self.door, name)), None
+        return self.session.ask("DELETE", self.path(self.api_version, name)), None
 
 
 def check_what_is_there(sessions, members):

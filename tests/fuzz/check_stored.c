@@ -3,12 +3,12 @@
 #include "storage/cache/cache.h"
 #include "tests/fuzz/fuzz.h"
 
-static struct str stored_as(const struct object *o, const struct door *d, struct arena *a)
+static struct str stored_as(const struct object *o, const struct version *v, struct arena *a)
 {
 	_cleanup_(buf_done) struct buf b;
 
 	buf_init(&b, CEILING);
-	CHECK(object_encode_stored(&b, o, d));
+	CHECK(object_encode_stored(&b, o, v));
 	return arena_dup(a, buf_str(&b));
 }
 
@@ -31,7 +31,7 @@ static bool has_same_slices(const struct cached *x, const struct cached *y)
 	return true;
 }
 
-static void check_cached(const struct object *o, const struct door *d, struct str hub_text, struct str text, struct arena *a)
+static void check_cached(const struct object *o, const struct version *v, struct str hub_text, struct str text, struct arena *a)
 {
 	_cleanup_(cached_unrefp) struct cached *hub = cached_new(o->kind, key_of(o, a), hub_text, 5, 7);
 	_cleanup_(cached_unrefp) struct cached *c = cached_new(o->kind, key_of(o, a), text, 5, 7);
@@ -41,16 +41,16 @@ static void check_cached(const struct object *o, const struct door *d, struct st
 	if (!c) {
 		return; /* a name that no key can have */
 	}
-	CHECK(c->stored_version == d && !c->is_respelled);
+	CHECK(c->stored_version == v && !c->is_respelled);
 	CHECK(str_eq(cached_body(c, a), cached_body(hub, a)) && str_eq(cached_metadata(c, a), cached_metadata(hub, a)) &&
 		str_eq(c->uid, hub->uid));
 	CHECK(c->is_deleting == hub->is_deleting && c->n_labels == hub->n_labels && c->n_computed == hub->n_computed);
 	CHECK(has_same_slices(c, hub));
-	CHECK(cached_object(&back, c, a) == 0 && back->stored_version == d);
-	CHECK(str_eq(stored_as(back, &o->kind->doors[0], a), hub_text));
+	CHECK(cached_object(&back, c, a) == 0 && back->stored_version == v);
+	CHECK(str_eq(stored_as(back, &o->kind->versions[0], a), hub_text));
 
 	struct str body = cached_body_of(o->kind, text, 7, a);
-	CHECK(o->beyond || (!door_stores_hub(d, o->kind) ? body.n == 0 : str_eq(body, cached_body(c, a))));
+	CHECK(o->beyond || (!version_stores_hub(v, o->kind) ? body.n == 0 : str_eq(body, cached_body(c, a))));
 }
 
 static bool has_kept(struct str text, struct arena *a)
@@ -61,19 +61,19 @@ static bool has_kept(struct str text, struct arena *a)
 size_t check_stored_object(const struct object *o, struct arena *a)
 {
 	const struct kind *k = o->kind;
-	struct str hub_text = stored_as(o, &k->doors[0], a);
+	struct str hub_text = stored_as(o, &k->versions[0], a);
 	size_t n_kept = 0;
 
-	for (size_t i = 0; i < k->n_doors; i++) {
-		struct str text = stored_as(o, &k->doors[i], a);
+	for (size_t i = 0; i < k->n_versions; i++) {
+		struct str text = stored_as(o, &k->versions[i], a);
 		struct object *back;
 
 		CHECK(object_decode_stored(&back, k, text, 7, a) == 0);
-		CHECK(back->stored_version == &k->doors[i]);
-		CHECK(str_eq(stored_as(back, &k->doors[0], a), hub_text));
-		CHECK(str_eq(stored_as(back, &k->doors[i], a), text));
-		check_cached(o, &k->doors[i], hub_text, text, a);
-		n_kept += !door_stores_hub(&k->doors[i], k) && has_kept(text, a);
+		CHECK(back->stored_version == &k->versions[i]);
+		CHECK(str_eq(stored_as(back, &k->versions[0], a), hub_text));
+		CHECK(str_eq(stored_as(back, &k->versions[i], a), text));
+		check_cached(o, &k->versions[i], hub_text, text, a);
+		n_kept += !version_stores_hub(&k->versions[i], k) && has_kept(text, a);
 	}
 	return n_kept;
 }
@@ -82,16 +82,16 @@ void check_shown_object(const struct object *o, struct arena *a)
 {
 	const struct kind *k = o->kind;
 
-	for (size_t i = 0; i < k->n_doors; i++) {
-		const struct door *d = &k->doors[i];
-		struct json *shown = object_to_json(o, d, a);
+	for (size_t i = 0; i < k->n_versions; i++) {
+		const struct version *v = &k->versions[i];
+		struct json *shown = object_to_json(o, v, a);
 		struct object *again;
 		struct str error;
 
 		CHECK(!json_gets(shown, "annals.dev/hub"));
-		CHECK(object_decode(&again, k, d, shown, o, a, NULL, &error) == 0);
+		CHECK(object_decode(&again, k, v, shown, o, a, NULL, &error) == 0);
 		CHECK(object_equal(o, again));
-		CHECK(str_eq(stored_as(again, &k->doors[0], a), stored_as(o, &k->doors[0], a)));
+		CHECK(str_eq(stored_as(again, &k->versions[0], a), stored_as(o, &k->versions[0], a)));
 	}
 }
 

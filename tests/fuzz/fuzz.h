@@ -23,9 +23,9 @@ struct str fuzz_encoded(const struct json *j, struct arena *a);
 /* One line of the input as JSON; NULL: it is none. */
 struct json *fuzz_parse(struct str text, struct arena *a);
 /* By the apiVersion and kind of what is meant for it; ControllerRevision of apps/v1 where they name none. */
-const struct kind *fuzz_kind_of(const struct json *body, const struct door **ret_door);
-/* Stored and read back it is itself; as its door shows it, it is its own normal form. */
-void fuzz_check_object(const struct object *o, const struct door *door, struct arena *a);
+const struct kind *fuzz_kind_of(const struct json *body, const struct version **ret_version);
+/* Stored and read back it is itself; as its version shows it, it is its own normal form. */
+void fuzz_check_object(const struct object *o, const struct version *version, struct arena *a);
 /* Every rule of its kind may be asked about it; `old` (may be NULL) is what it was. What they say makes a Status. */
 void fuzz_check_validation(const struct object *o, const struct object *old, struct arena *a);
 

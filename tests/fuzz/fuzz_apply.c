@@ -1,8 +1,8 @@
 /* Server-side apply on an object as it might be in etcd, with whatever managedFields. The first line is that object, each of the others
  * a letter and what is applied: a and b by two managers, A and B by force. What is applied is then owned by its manager, all of it and
  * nothing else; the same again changes nothing; and what remains of entries is sound. */
-#include "api/apply/managed.h"
-#include "api/apply/managers.h"
+#include "api/patch/managed.h"
+#include "api/patch/managers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@ enum { LINES_MAX = 6 };
 struct world {
 	struct arena a;
 	const struct kind *kind;
-	const struct door *door;
+	const struct version *version;
 	struct object *o; /* as it is now, or NULL */
 };
 
@@ -59,9 +59,9 @@ static void check_ownership(struct world *w, const struct json *body, struct str
 	struct str error;
 	managers_init(&m, &w->a);
 	managers_decode(&m, w->o->meta.managed_fields, &w->a);
-	CHECK(typed_validate(&ordered, door_type(w->kind, w->door), body, &w->a, &error) == 0);
-	struct field_set *applied =
-		field_set_without(typed_fields(door_type(w->kind, w->door), ordered, &w->a), w->kind->reset_fields, &w->a);
+	CHECK(typed_validate(&ordered, version_type(w->kind, w->version), body, &w->a, &error) == 0);
+	struct field_set *applied = field_set_without(
+		typed_fields(version_type(w->kind, w->version), ordered, &w->a), w->kind->reset_fields, &w->a);
 	const struct manager like = {.name = manager, .is_apply = true}, *self = managers_find(&m, &like);
 	CHECK(is_same_set(applied, self ? self->set : NULL, &w->a));
 }
@@ -72,7 +72,7 @@ static struct object *apply(struct world *w, const struct json *body, struct str
 	struct status st;
 	status_init(&st, &w->a);
 	const struct managed_apply by = {
-		.kind = w->kind, .door = w->door, .manager = manager, .now = STR("2026-01-01T00:00:00Z"), .force = force};
+		.kind = w->kind, .version = w->version, .manager = manager, .now = STR("2026-01-01T00:00:00Z"), .force = force};
 	if (managed_apply(&o, w->o, body, &by, &w->a, &st)) {
 		CHECK(arena_is_full(&w->a) || (st.code >= 400 && st.message.n > 0));
 		CHECK(arena_is_full(&w->a) || !force || st.code != 409);
@@ -89,7 +89,7 @@ static void apply_line(struct world *w, struct str line)
 		return;
 	}
 	if (!w->kind) {
-		w->kind = fuzz_kind_of(body, &w->door);
+		w->kind = fuzz_kind_of(body, &w->version);
 	}
 	struct str manager = letter == 'a' ? STR("one") : STR("two");
 	struct object *o = apply(w, body, manager, isupper((unsigned char)line.p[0]));
@@ -97,7 +97,7 @@ static void apply_line(struct world *w, struct str line)
 		return;
 	}
 	w->o = o;
-	fuzz_check_object(o, w->door, &w->a);
+	fuzz_check_object(o, w->version, &w->a);
 	check_entries(w);
 	check_ownership(w, body, manager);
 	if (!o->meta.managed_fields) {
@@ -113,8 +113,8 @@ static void start_from(struct world *w, struct str line)
 	struct json *body = fuzz_parse(line, &w->a);
 	struct str error;
 	if (json_is(body, JSON_OBJECT)) {
-		w->kind = fuzz_kind_of(body, &w->door);
-		object_decode(&w->o, w->kind, w->door, body, NULL, &w->a, NULL, &error);
+		w->kind = fuzz_kind_of(body, &w->version);
+		object_decode(&w->o, w->kind, w->version, body, NULL, &w->a, NULL, &error);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* Whatever is in etcd: it is refused, or what the cache shows of it is one line of valid JSON with the right resourceVersion, also
- * at another revision, and at each door. */
+ * at another revision, and at each version. */
 #include "storage/cache/cache.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void check_metadata(struct arena *a, const struct cached *o, const struct
 	check(count_members(metadata, "name") > 1 || str_is(json_text(json_gets(metadata, "name")), "a"));
 }
 
-/* What a door adds is a digest among the annotations, and nothing else. */
+/* What a version adds is a digest among the annotations, and nothing else. */
 static void check_added(struct arena *a, const struct cached *o, const struct json *shown)
 {
 	struct json *metadata = json_gets(shown, "metadata"), *annotations = json_gets(metadata, "annotations");
@@ -52,19 +52,19 @@ static void check_added(struct arena *a, const struct cached *o, const struct js
 	}
 }
 
-static void check_door(struct arena *a, const struct cached *o, const struct door *d)
+static void check_version(struct arena *a, const struct cached *o, const struct version *v)
 {
 	struct buf text;
 
 	buf_init(&text, (size_t)1 << 30);
 	buf_addc(&text, '{');
-	for (size_t i = 0; i < cached_pieces(o, d); i++) {
-		buf_add_str(&text, cached_piece(o, d, i));
+	for (size_t i = 0; i < cached_pieces(o, v); i++) {
+		buf_add_str(&text, cached_piece(o, v, i));
 	}
-	check(text.n == 1 + cached_shown_size(o, d));
+	check(text.n == 1 + cached_shown_size(o, v));
 	struct json *shown = parse(a, buf_str(&text));
 	if (text.n > 1 + cached_body_size(o)) {
-		check(door_is_own(d, o->kind));
+		check(version_is_own(v, o->kind));
 		check_added(a, o, shown);
 	}
 	buf_done(&text);
@@ -87,8 +87,8 @@ static void check_shown(const struct cached *o, const char *revision)
 	for (size_t i = 1; i < o->n_labels; i++) {
 		check(str_cmp(cached_label(o, i - 1).key, cached_label(o, i).key) <= 0);
 	}
-	for (size_t i = 0; i < o->kind->n_doors; i++) {
-		check_door(&a, o, &o->kind->doors[i]);
+	for (size_t i = 0; i < o->kind->n_versions; i++) {
+		check_version(&a, o, &o->kind->versions[i]);
 	}
 	arena_done(&a);
 }
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct cached *o = cached_new(kind, STR("ns/a"), (struct str){(const char *)data, n}, 5, 7);
 
 	if (o) {
-		struct cached *later = cached_at_revision(o, 123456789);
+		struct cached *later = cached_gone(o, 123456789);
 
 		check_shown(o, "7");
 		cached_unref(o);

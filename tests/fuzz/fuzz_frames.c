@@ -3,7 +3,7 @@
  * First letter r: frames of any bytes, each behind its length in two bytes. Nothing may break.
  * First letter s: a script, a command in each byte, for an etcd that tells the truth but cuts it into fragments, loses connections, compacts,
  * and sends what nobody understands. Then every revision arrives once, whole and in order; the cache ends as etcd is; and what
- * a watcher was told leads from the first list to the last. */
+ * a watcher received leads from the first list to the last. */
 #include "proto/rpc.pb-c.h"
 #include "storage/cache/cache_private.h"
 #include "storage/etcd/etcd_watch.h"
@@ -48,7 +48,7 @@ struct world {
 	struct change changes[CHANGES_MAX];
 	size_t n_changes;
 	int64_t revision, compacted, sent;
-	int64_t told; /* the newest that anybody has been told of */
+	int64_t told; /* the newest that anybody has received */
 	struct arena arena;
 };
 
@@ -288,7 +288,24 @@ struct answer {
 	struct etcd_task task;
 	struct world *world;
 	struct storage_range *range;
+	struct storage_txn *txn;
 };
+
+/* Of how many keys there were. */
+static void answer_count(struct world *w, struct storage_range *r)
+{
+	bool is_there[N_KEYS] = {0};
+	for (size_t i = 0; i < w->n_changes && w->changes[i].revision <= r->at_revision; i++) {
+		is_there[w->changes[i].key] = !w->changes[i].is_delete;
+	}
+	for (unsigned key = 0; key < N_KEYS; key++) {
+		r->count += is_there[key];
+	}
+	r->op.result = r->at_revision < w->compacted ? STORAGE_COMPACTED : STORAGE_OK;
+	r->op.message = "";
+	r->op.revision = w->revision;
+	r->op.done(&r->op);
+}
 
 static void answer_range(struct etcd_task *task)
 {
@@ -296,6 +313,10 @@ static void answer_range(struct etcd_task *task)
 	struct world *w = answer->world;
 	struct storage_range *r = answer->range;
 	mem_free(answer);
+	if (r->count_only) {
+		answer_count(w, r);
+		return;
+	}
 	r->kvs = arena_array(&w->arena, struct storage_kv, N_KEYS);
 	r->n_kvs = 0;
 	for (unsigned key = 0; key < N_KEYS; key++) {
@@ -324,6 +345,25 @@ static void world_range(struct storage *s, struct storage_range *op)
 {
 	struct answer *answer = mem_new(struct answer);
 	*answer = (struct answer){.task.run = answer_range, .world = world_of(s), .range = op};
+	arena_init(&op->op.arena, 0);
+	etcd_client_post(&world_of(s)->client, &answer->task);
+}
+
+/* This etcd takes no writes. */
+static void answer_txn(struct etcd_task *task)
+{
+	struct answer *answer = container_of(task, struct answer, task);
+	struct storage_txn *t = answer->txn;
+	mem_free(answer);
+	t->op.result = STORAGE_ERROR;
+	t->op.message = "";
+	t->op.done(&t->op);
+}
+
+static void world_txn(struct storage *s, struct storage_txn *op)
+{
+	struct answer *answer = mem_new(struct answer);
+	*answer = (struct answer){.task.run = answer_txn, .world = world_of(s), .txn = op};
 	arena_init(&op->op.arena, 0);
 	etcd_client_post(&world_of(s)->client, &answer->task);
 }
@@ -368,7 +408,8 @@ static void world_watch_cancel(struct storage *s, struct storage_watch *watch _u
 	etcd_watch_cancel(world_of(s)->watches, &world_of(s)->watch);
 }
 
-static const struct storage_ops ops = {.range = world_range, .watch = world_watch, .watch_cancel = world_watch_cancel};
+static const struct storage_ops ops = {
+	.range = world_range, .txn = world_txn, .watch = world_watch, .watch_cancel = world_watch_cancel};
 
 /* ---- the test ---- */
 
@@ -460,7 +501,7 @@ static void check_state(struct world *w, const struct kind *kind)
 	CHECK(shown == n && cache_snapshot_count(s, STR("")) == n);
 }
 
-/* Replays what the watcher of label l=a is told over nothing, which is what there was. */
+/* Applies the events of the watcher of label l=a to nothing, which is what there was. */
 static void check_watcher(struct world *w, struct cache_watcher *watcher)
 {
 	int64_t at[N_KEYS] = {0}, newest = 0;

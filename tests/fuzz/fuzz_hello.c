@@ -1,6 +1,6 @@
 /* What a client of TLS sends first. Nothing outside it is read; and it is judged the same however it comes: more of it is wanted until it can be
  * judged, never more than there may be, and what has been judged once is not judged otherwise when more has come. */
-#include "server/http/h2_hello.h"
+#include "server/http/h2.h"
 #include "tests/fuzz/fuzz.h"
 
 static enum h2_hello judge(const uint8_t *data, size_t n, size_t *ret_wanted)

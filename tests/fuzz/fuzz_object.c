@@ -1,6 +1,6 @@
 /* An object through a series of writes, one a line: a letter (u: update, a: apply, f: apply by force) and the body, whose kind the first
  * line chooses. Whatever comes in, what is stored reads back as itself, is its own normal form, and the same write again changes nothing. */
-#include "api/apply/managed.h"
+#include "api/patch/managed.h"
 #include "api/rules/validate.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -9,7 +9,7 @@ enum { LINES_MAX = 8 };
 struct world {
 	struct arena a;
 	const struct kind *kind;
-	const struct door *door;
+	const struct version *version;
 	struct object *o; /* as it is now, or NULL */
 };
 
@@ -18,18 +18,18 @@ static struct object *update(struct world *w, const struct json *body)
 	struct object *o;
 	struct str error, warnings[2];
 	struct decode_report report = {0};
-	int r = object_decode(&o, w->kind, w->door, body, w->o, &w->a, &report, &error);
+	int r = object_decode(&o, w->kind, w->version, body, w->o, &w->a, &report, &error);
 	if (r) {
 		struct status st;
 		status_init(&st, &w->a);
 		CHECK(error.n > 0);
-		object_refuse(&st, w->kind, w->door, body->source, body, r, error);
+		object_refuse(&st, w->kind, w->version, body->source, body, r, error);
 		CHECK(st.code == 400);
-		object_refuse_strict(&st, w->kind, w->door, body, &report);
+		object_refuse_strict(&st, w->kind, w->version, body, &report);
 		return NULL;
 	}
 	meta_dedup_owners(&o->meta, false, &w->a, warnings);
-	managed_update(o, w->o, w->door, STR(""), STR("m"), STR("2026-01-01T00:00:00Z"), &w->a);
+	managed_update(o, w->o, w->version, STR(""), STR("m"), STR("2026-01-01T00:00:00Z"), &w->a);
 	return o;
 }
 
@@ -39,7 +39,7 @@ static struct object *apply(struct world *w, const struct json *body, bool force
 	struct status st;
 	status_init(&st, &w->a);
 	const struct managed_apply by = {.kind = w->kind,
-		.door = w->door,
+		.version = w->version,
 		.manager = STR("kubectl"),
 		.now = STR("2026-01-01T00:00:00Z"),
 		.force = force};
@@ -62,13 +62,13 @@ static void write_line(struct world *w, struct str line)
 		return;
 	}
 	if (!w->kind) {
-		w->kind = fuzz_kind_of(body, &w->door);
+		w->kind = fuzz_kind_of(body, &w->version);
 	}
 	struct object *o = write_once(w, line.p[0], body);
 	if (!o) {
 		return;
 	}
-	fuzz_check_object(o, w->door, &w->a);
+	fuzz_check_object(o, w->version, &w->a);
 	fuzz_check_validation(o, w->o, &w->a);
 	w->o = o;
 	struct object *again = line.p[0] == 'u' ? NULL : write_once(w, line.p[0], body);

@@ -30,21 +30,21 @@ static void check_result(struct arena *a, const struct json *result)
 }
 
 /* The document is an object only if it fits its kind. */
-static void check_object(
-	enum patch_type type, const struct kind *kind, const struct door *door, const struct json *result, struct arena *a)
+static void check_object(enum patch_type type, const struct kind *kind, const struct version *version,
+	const struct json *result, struct arena *a)
 {
 	struct object *o;
 	struct str error = {0};
-	const struct json *settled = type == PATCH_STRATEGIC ? unstructured_settle(result, kind, door, a) : result;
-	if (object_decode(&o, kind, door, settled, NULL, a, NULL, &error)) {
+	const struct json *settled = type == PATCH_STRATEGIC ? unstructured_settle(result, kind, version, a) : result;
+	if (object_decode(&o, kind, version, settled, NULL, a, NULL, &error)) {
 		CHECK(error.n > 0);
 		return;
 	}
-	fuzz_check_object(o, door, a);
+	fuzz_check_object(o, version, a);
 	fuzz_check_validation(o, NULL, a);
 }
 
-/* A list that replaces an object keeps nulls that go when the list is replaced (api/patch/patch_merge.c): the second time settles it. */
+/* A list that replaces an object keeps nulls that go when the list is replaced (api/patch/patch_json.c): the second time settles it. */
 static void check_merged(const struct json *result, const struct json *patch, struct arena *a)
 {
 	struct json *again, *settled;
@@ -57,18 +57,18 @@ static void check_merged(const struct json *result, const struct json *patch, st
 
 static void apply(enum patch_type type, const struct json *doc, const struct json *patch, struct arena *a)
 {
-	const struct door *door;
-	const struct kind *kind = fuzz_kind_of(doc, &door);
+	const struct version *version;
+	const struct kind *kind = fuzz_kind_of(doc, &version);
 	struct str doc_before = fuzz_encoded(doc, a), patch_before = fuzz_encoded(patch, a);
 	struct json *result;
 	struct status st;
 	status_init(&st, a);
-	if (patch_apply(&result, type, doc, patch, door_type(kind, door), a, &st)) {
+	if (patch_apply(&result, type, doc, patch, version_type(kind, version), a, &st)) {
 		CHECK(st.code >= 400);
 		CHECK(st.message.n > 0);
 	} else {
 		check_result(a, result);
-		check_object(type, kind, door, result, a);
+		check_object(type, kind, version, result, a);
 		if (type == PATCH_MERGE) {
 			check_merged(result, patch, a);
 		}

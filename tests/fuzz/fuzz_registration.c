@@ -23,10 +23,10 @@ static void put_all(struct agreement_table *t, struct str text, struct arena *a)
 	CHECK(t->n <= AGREEMENT_REPLICAS_MAX);
 }
 
-static bool decodes(const struct agreement_version *v, const struct kind *k, const struct door *d)
+static bool decodes(const struct agreement_version *v, const struct kind *k, const struct version *d)
 {
 	size_t i = 0;
-	while (i < v->n_decodes && kind_door(k, v->decodes[i]) != d) {
+	while (i < v->n_decodes && kind_version(k, v->decodes[i]) != d) {
 		i++;
 	}
 	return i < v->n_decodes;
@@ -42,14 +42,14 @@ static void check_replicas(const struct agreement_view *v, const struct kind *k)
 	}
 }
 
-/* Nobody who writes the kind would be left with what he cannot read; and who cannot read writes nothing. */
+/* No writer of the kind would be left with objects that it cannot read; and a replica that cannot read writes nothing. */
 static void check_choice(const struct agreement_self *self, const struct agreement_view *v, const struct kind *k,
 	const struct agreement_choice *c)
 {
 	const struct agreement_replica *unreadable = agreement_unreadable(self, v, k);
 
 	CHECK(!unreadable || !c->encodes);
-	CHECK(c->reason != AGREEMENT_WANTED || c->encodes == self->wanted.doors[k->index]);
+	CHECK(c->reason != AGREEMENT_WANTED || c->encodes == self->wanted.versions[k->index]);
 	for (size_t i = 0; i < v->n_replicas && c->encodes; i++) {
 		const struct agreement_version *version = &v->replicas[i].versions[k->index];
 		CHECK(version->encodes.n == 0 || decodes(version, k, c->encodes));
@@ -58,7 +58,7 @@ static void check_choice(const struct agreement_self *self, const struct agreeme
 
 /* What is common may be written, and nobody writes anything else; nothing is that might be otherwise. */
 static void check_common(
-	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct door *d)
+	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, const struct version *d)
 {
 	const struct agreement_replica *waits_for;
 	bool is_common = agreement_is_common(self, v, k, d);
@@ -66,7 +66,7 @@ static void check_common(
 	CHECK(!is_common || agreement_may_write(self, v, k, d, REVISION, &waits_for));
 	for (size_t i = 0; i < v->n_replicas && is_common; i++) {
 		struct str encodes = v->replicas[i].versions[k->index].encodes;
-		CHECK(v->replicas[i].problem.n == 0 && (encodes.n == 0 || kind_door(k, encodes) == d));
+		CHECK(v->replicas[i].problem.n == 0 && (encodes.n == 0 || kind_version(k, encodes) == d));
 	}
 }
 
@@ -75,8 +75,8 @@ static void check_kind(const struct agreement_self *self, const struct agreement
 	struct buf text;
 
 	check_replicas(v, k);
-	for (size_t i = 0; i <= k->n_doors; i++) {
-		const struct door *present = i < k->n_doors ? &k->doors[i] : NULL;
+	for (size_t i = 0; i <= k->n_versions; i++) {
+		const struct version *present = i < k->n_versions ? &k->versions[i] : NULL;
 		struct agreement_choice c = agreement_choose(self, v, k, present);
 		check_choice(self, v, k, &c);
 		buf_init(&text, SENTENCE_MAX);

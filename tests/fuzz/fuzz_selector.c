@@ -1,5 +1,5 @@
 /* Selectors. A label selector (first letter l) says the same after being written and read again; a field selector (f) is read. */
-#include "api/select/selector.h"
+#include "api/rules/selector.h"
 #include "tests/fuzz/fuzz.h"
 
 static const struct label labels[] = {{{"a", 1}, {"b", 1}}, {{"in", 2}, {"", 0}}, {{"n", 1}, {"5", 1}}};
@@ -23,14 +23,14 @@ static void check_labels(struct str text, struct arena *a)
 
 static void check_fields(struct str text, struct arena *a)
 {
-	const struct door *door;
-	const struct kind *kind = kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), true, &door);
+	const struct version *version;
+	const struct kind *kind = kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), true, &version);
 	struct str values[64] = {{0}};
 	struct field_selector s;
 	struct status st;
 	status_init(&st, a);
 	CHECK(kind->n_selectable <= ARRAY_SIZE(values));
-	if (field_selector_parse(&s, text, kind, door, a, &st)) {
+	if (field_selector_parse(&s, text, kind, version, a, &st)) {
 		CHECK(st.code == 400);
 		CHECK(st.message.n > 0);
 		return;

@@ -8,8 +8,8 @@
 
 static void try_text(const struct json *body, struct str text, struct arena *a)
 {
-	const struct door *d;
-	const struct kind *k = fuzz_kind_of(body, &d);
+	const struct version *v;
+	const struct kind *k = fuzz_kind_of(body, &v);
 
 	if (!check_stored_text(k, text, a)) {
 		_cleanup_(cached_unrefp) struct cached *c = cached_new(k, STR("ns/a"), text, 5, 7);
@@ -27,12 +27,12 @@ static void try_made(const uint8_t *data, size_t n, struct arena *a)
 
 	maker_init_bytes(&m, data, n, a);
 	const struct kind *k = kind_at(maker_choose(&m, kind_count()));
-	const struct door *d = &k->doors[maker_choose(&m, k->n_doors)];
+	const struct version *v = &k->versions[maker_choose(&m, k->n_versions)];
 	m.is_wild = maker_choose(&m, 2);
-	text = maker_object(&m, k, d);
+	text = maker_object(&m, k, v);
 	check_stored_text(k, text, a);
 	CHECK(json_parse(&sent, a, text, JSON_LIMITS_DEFAULT, &at) == 0);
-	if (!k->is_answered && object_decode(&o, k, d, sent, NULL, a, NULL, &error) == 0) {
+	if (!k->extension && object_decode(&o, k, v, sent, NULL, a, NULL, &error) == 0) {
 		check_stored_object(o, a);
 		check_shown_object(o, a);
 	}

@@ -43,13 +43,13 @@ static struct str escaped_target(const struct route *r, struct arena *a)
 
 static void check_same(const struct route *x, const struct route *y)
 {
-	const struct str xs[] = {x->path, x->group, x->version, x->resource, x->ns, x->name, x->subresource};
-	const struct str ys[] = {y->path, y->group, y->version, y->resource, y->ns, y->name, y->subresource};
+	const struct str xs[] = {x->path, x->group, x->version_name, x->resource, x->ns, x->name, x->subresource};
+	const struct str ys[] = {y->path, y->group, y->version_name, y->resource, y->ns, y->name, y->subresource};
 	for (size_t i = 0; i < ARRAY_SIZE(xs); i++) {
 		CHECK(str_eq(xs[i], ys[i]));
 	}
 	CHECK(x->is_resource == y->is_resource && x->has_ns == y->has_ns && x->is_watch == y->is_watch);
-	CHECK(x->kind == y->kind && x->door == y->door && strcmp(x->verb, y->verb) == 0);
+	CHECK(x->kind == y->kind && x->version == y->version && strcmp(x->verb, y->verb) == 0);
 	CHECK(x->params.n == y->params.n);
 	for (size_t i = 0; i < x->params.n; i++) {
 		CHECK(str_eq(x->params.v[i].name, y->params.v[i].name));
@@ -64,7 +64,7 @@ static void check_resolved(struct route *r, struct status *st)
 		check_refusal(st);
 		return;
 	}
-	CHECK(r->kind && r->door && door_type(r->kind, r->door));
+	CHECK(r->kind && r->version && version_type(r->kind, r->version));
 	CHECK((r->action & (r->action - 1)) == 0 && (r->action & (r->sub ? r->sub->verbs : r->kind->verbs)));
 	CHECK(r->name.n == 0 || validate_path_segment(r->name, messages) == 0);
 	CHECK(r->is_watch == (r->action == VERB_WATCH));

@@ -1,7 +1,7 @@
 /* What admission webhooks and those who configure them may send. 'm' and 'v': an answer, of a mutating or a validating webhook; a patch in it is
  * applied, and what comes out is an object. 'c': a configuration; what could mean a write is matched with one. */
-#include "delegation/webhooks/webhook_match.h"
-#include "delegation/webhooks/webhook_patch.h"
+#include "delegation/webhook.h"
+#include "delegation/webhook_call.h"
 #include "tests/fuzz/fuzz.h"
 
 #define OBJECT                                                                                                                \
@@ -16,9 +16,9 @@ static struct webhook_question question_of(enum webhook_phase phase, struct aren
 	struct str reason;
 	struct json *sent;
 	size_t at;
-	q.kind = kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), false, &q.door);
+	q.kind = kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), false, &q.version);
 	CHECK(json_parse(&sent, a, STR(OBJECT), JSON_LIMITS_DEFAULT, &at) == 0);
-	CHECK(object_decode(&object, q.kind, q.door, sent, NULL, a, NULL, &reason) == 0);
+	CHECK(object_decode(&object, q.kind, q.version, sent, NULL, a, NULL, &reason) == 0);
 	q.object = object;
 	return q;
 }
@@ -43,7 +43,7 @@ static void check_patch(struct webhook_call *c, const struct webhook_question *q
 		CHECK(!patched.object);
 	} else if (patched.object) {
 		CHECK(patched.operations);
-		CHECK(json_is(object_to_json(patched.object, q->door, q->base.arena), JSON_OBJECT));
+		CHECK(json_is(object_to_json(patched.object, q->version, q->base.arena), JSON_OBJECT));
 	}
 }
 
@@ -51,7 +51,7 @@ static void check_answer(enum webhook_phase phase, struct str text, struct arena
 {
 	const struct webhook hook = {.name = STR("a.example.com"), .review_version = text.n % 2 ? "v1" : "v1beta1"};
 	struct webhook_question q = question_of(phase, a);
-	struct webhook_call c = {.hook = &hook, .door = q.door};
+	struct webhook_call c = {.hook = &hook, .version = q.version};
 	webhook_answer_read(&c.answer, &hook, phase, "0a0a", text.n % 5 ? 200 : 500, STR("text/plain"), text, a);
 	if (c.answer.outcome != OUTCOME_ALLOWED) {
 		check_refusal(&c.answer);
@@ -77,7 +77,7 @@ static void check_configuration(struct str text, struct arena *a)
 		CHECK(!h->peer == (h->target_problem.n > 0));
 		CHECK(h->index >= i);
 		webhook_looks_at_namespace(h, &q);
-		webhook_door(h, &q);
+		webhook_version(h, &q);
 		if (!h->objects.problem.n) {
 			webhook_selects_object(h, q.object, q.old, a);
 		}

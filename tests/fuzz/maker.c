@@ -282,14 +282,14 @@ static struct json *make_metadata(struct maker *m, const struct kind *k)
 	return metadata;
 }
 
-struct str maker_object(struct maker *m, const struct kind *k, const struct door *d)
+struct str maker_object(struct maker *m, const struct kind *k, const struct version *v)
 {
-	struct json *object = make_fields(m, door_type(k, d)), *metadata = make_metadata(m, k);
+	struct json *object = make_fields(m, version_type(k, v)), *metadata = make_metadata(m, k);
 	struct buf b;
 
 	if (!m->is_wild || maker_choose(m, 8)) {
 		json_set(m->arena, object, STR("kind"), json_string(m->arena, str_of(k->kind)));
-		json_set(m->arena, object, STR("apiVersion"), json_string(m->arena, door_api_version(d, m->arena)));
+		json_set(m->arena, object, STR("apiVersion"), json_string(m->arena, version_api_version(v, m->arena)));
 		json_set(m->arena, object, STR("metadata"), metadata);
 	}
 	buf_init(&b, (size_t)1 << 30);

@@ -17,7 +17,7 @@ struct maker {
 void maker_init_seed(struct maker *m, uint64_t seed, struct arena *a);
 void maker_init_bytes(struct maker *m, const uint8_t *bytes, size_t n, struct arena *a); /* with nothing left, all choices are the first one */
 uint64_t maker_choose(struct maker *m, uint64_t n); /* less than n */
-/* The text of a whole object as the kind's door has it, in namespace "ns" with name "a" where the maker is not wild. Spelled in some way. */
-struct str maker_object(struct maker *m, const struct kind *k, const struct door *d);
+/* The text of a whole object as the kind's version has it, in namespace "ns" with name "a" where the maker is not wild. Spelled in some way. */
+struct str maker_object(struct maker *m, const struct kind *k, const struct version *v);
 
 #endif

@@ -20,6 +20,11 @@ const tests = {
 	'what cannot be seen is written'() {
 		assert.equal(visible('a\u2028b\u202ec\u0000\u{e0041}\ud800'), 'a\\u2028b\\u202ec\\u0000\\U000e0041\\ud800');
 		assert.equal(visible('<script>é漢😀\t'), '<script>é漢😀\t');
+		for (const emoji of ['❤\ufe0f', '👩\u200d💻', '👍🏽', '🏳\ufe0f\u200d🌈', '1\ufe0f\u20e3', '©\ufe0f', '🇩🇪']) {
+			assert.equal(visible(`über ${emoji}\u202e`), `über ${emoji}\\u202e`, 'an emoji is seen, whatever it is made of');
+		}
+		assert.equal(visible('a\ufe0fb\u200dc\u200d😀\u200d'), 'a\\ufe0fb\\u200dc\\u200d😀\\u200d', 'elsewhere the same characters are not');
+		assert.equal(visible('🏴\u{e0067}\u{e007f}'), '🏴\\U000e0067\\U000e007f', 'tags can hide a text');
 		assert.equal(visible(null), '');
 	},
 

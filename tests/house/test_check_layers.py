@@ -66,10 +66,17 @@ class CheckLayers(unittest.TestCase):
             "api/kinds/widget.c": ['"api/model/object.h"'],
             "storage/etcd/etcd_kv.c": ['"proto/kv.pb-c.h"', '"api/model/object.h"'],
             "storage/etcd/etcd_client.c": ["<grpc/grpc.h>"],
-            "server/http/http_worker.c": ["<microhttpd.h>", "<stdio.h>"],
+            "server/http/http_connection.c": ["<microhttpd.h>", "<stdio.h>"],
             "client/transport.c": ["<curl/curl.h>"],
             "tests/unit/test_buf.c": ['"base/buf.h"', "<jansson.h>", "<microhttpd.h>"],
         }), [])
+
+    def test_the_transaction_is_the_engines(self):
+        for line in ("\tstorage_txn(s, &t);", "\tstorage_txn_wait(s, &t);", "\tstorage_txns_wait(s, all, n);", "\ts->ops->txn(s, &t);",
+                     "\tstruct storage_step put = {.kind = STEP_PUT};"):
+            code = [f"<stdio.h>\n{line}"]
+            self.assert_single({"server/verbs/create.c": code}, "server/verbs/create.c:2", "storage/engine")
+            self.assertEqual(self.check({"storage/cache/fence.c": code, "tests/unit/test_txn.c": code}), [])
 
     def test_a_layer_above_is_named_with_the_rule(self):
         self.assert_single({"api/model/object.h": [], "base/buf.c": ['"api/model/object.h"']},
@@ -84,7 +91,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_fence_holds_within_its_own_folder(self):
         self.assert_single({"server/parse/route.c": ["<microhttpd.h>"]}, "server/parse/route.c:1", "only in server/http")
-        self.assert_single({"server/http/http_stream.c": ["<microhttpd.h>"]}, "http_response.c")
+        self.assert_single({"server/http/http_exchange.c": ["<microhttpd.h>"]}, "http_connection.c")
         self.assert_single({"storage/cache/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
 
     def test_generated_messages_are_fenced(self):

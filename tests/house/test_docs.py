@@ -12,16 +12,14 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = os.environ.get("ANNALS_BUILD", str(ROOT / "build"))
 # Folders with made files, and what says in its first lines that a file is one.
-FOLDERS = ["docs", "man", "openapi", "clients"]
+FOLDERS = ["docs", "man", "clients"]
 MARKS = ('"make docs" writes it', "by make docs. DO NOT EDIT")
-# No file in here is written by hand, where nothing can be said in the file itself.
-MADE_FOLDERS = ["openapi"]
+# "make docs" writes it, and nobody commits it: 85,000 lines that the server answers anyway.
+NOT_COMMITTED = "openapi/"
 LINES = 30
 
 
 def is_made(path):
-    if path.relative_to(ROOT).parts[0] in MADE_FOLDERS:
-        return path.name != "README.md"
     with path.open("rb") as file:
         start = file.read(2000).decode(errors="replace")
     return any(mark in start for mark in MARKS)
@@ -48,7 +46,7 @@ class Docs(unittest.TestCase):
         assert done.returncode == 0, done.stdout + done.stderr
 
     def test_what_is_made_is_committed(self):
-        names = sorted(files_in(self.made))
+        names = sorted(name for name in files_in(self.made) if not name.startswith(NOT_COMMITTED))
         self.assertGreater(len(names), 0)
         for name in names:
             with self.subTest(name):
@@ -59,7 +57,8 @@ class Docs(unittest.TestCase):
     def test_what_claims_to_be_made_is_made(self):
         claiming = {path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file() and is_made(path)}
         self.assertEqual(sorted(claiming - files_in(self.made)), [], 'nothing makes these any more: remove them')
-        self.assertEqual(sorted(files_in(self.made) - claiming), [], 'these do not say that they are made')
+        silent = {name for name in files_in(self.made) - claiming if not name.startswith(NOT_COMMITTED)}
+        self.assertEqual(sorted(silent), [], 'these do not say that they are made')
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "cli" / "ui" / "page"
-MOST_BYTES = 150_000  # of all files, as a browser gets them
+MOST_BYTES = 160_000  # of all files, as a browser gets them
 MOST_COLUMNS = 256  # a line that is longer was packed by a machine
 
 sys.path.insert(0, str(ROOT / "tools"))

@@ -76,6 +76,31 @@ class Lines(unittest.TestCase):
         self.assertEqual(len(found("    " + "x" * 120, prose.LONG_ROWS[0])), 1)
 
 
+class Sources(unittest.TestCase):
+    """Words to avoid, in comments and texts of source files; names of the code may be anything."""
+
+    def named(self, text, name="a.c"):
+        return [(line, what.split('"')[1]) for line, what in prose.check_source(name, text)]
+
+    def test_comments_and_texts_are_read_and_code_is_not(self):
+        self.assertEqual(self.named('int told; /* what was told */\nputs("nobody is told");\nf(told, "told");\n'), [(1, "told"), (2, "told")])
+        self.assertEqual(self.named("told = 1  # as told before\nx = f'is {told} here'\n", "a.py"), [(1, "told")])
+        self.assertEqual(self.named("// It mends that.\nconst s = `is ${told} here`;\n", "a.js"), [(1, "mends")])
+        self.assertEqual(self.named("told=1 # makes it again\n", "a.sh"), [(1, "makes it again")])
+
+    def test_a_phrase_may_go_over_the_end_of_a_line(self):
+        self.assertEqual(self.named("/* One line\n * tells\n * of it. */"), [(2, "tells\n * of")])
+
+    def test_marks_of_a_merge_are_found_in_pages_and_in_code(self):
+        text = "Text.\n" + "<" * 7 + " HEAD\n" + "=" * 7 + "\n" + ">" * 7 + " main\n"
+        for check, name in ((prose.check_text, "README.md"), (prose.check_source, "a.c")):
+            self.assertEqual([line for line, what in check(name, text) if "merge" in what], [2, 4])
+        self.assertEqual(list(prose.check_source("a.c", "x <<= 7;\n")), [])
+
+    def test_a_word_within_another_is_none(self):
+        self.assertEqual(self.named('/* We recommend to display what is unbelievable, and play(x) is code. */'), [])
+
+
 class Pages(unittest.TestCase):
     def test_a_page_of_docs_says_for_whom_it_is(self):
         self.assertEqual(len(prose.check_text("docs/a.md", "# A\n\nText.\n")), 1)

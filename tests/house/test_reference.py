@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The generators of "make docs" read C as a compiler would, as far as they read it, and stop where they are not told a meaning."""
+"""The generators of "make docs" read C as a compiler would, as far as they read it, and stop where a meaning is missing."""
 
 import pathlib
 import sys

@@ -1,9 +1,10 @@
 """What stands between a controller and its server: an HTTPS proxy that a test commands.
 
     hold("pods")       watches of pods say nothing any more, until let_go("pods")
-    lose("pods")       ... and what they would have said is lost: they end, and the next one is told to list again
+    lose("pods")       ... and what they would have said is lost: they end, and the next one has to list again
     on_write = f       f(method, path) is called before each write; what it returns, if anything, is called when the server has answered
-                       and before the controller is told
+                       and before the controller gets the event
+    fault = f           f(method, path) is called before each request that is no watch; a name of TROUBLES makes it fail that way
 """
 
 import http.client
@@ -17,6 +18,21 @@ import urllib.parse
 import processes
 
 GONE = {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": "Expired", "code": 410, "message": "too old resource version"}
+STATUS = '{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":"%s","message":"%s"}'
+HTML, JSON = "text/html", "application/json"
+# What a client may get in place of an answer. Of "lost" the request is carried out. "cut" would be a NotFound, if it came to its end.
+TROUBLES = {
+    "500": (500, JSON, STATUS % (500, "InternalError", "an error on the server")),
+    "429": (429, JSON, STATUS % (429, "TooManyRequests", "the server has received too many requests")),
+    "503": (503, HTML, "<html><title>503 Service Temporarily Unavailable</title></html>"),
+    "404": (404, "text/plain", "404 page not found\n"),
+    "proxy": (404, HTML, "<html><title>404 Not Found</title></html>"),
+    "route": (404, JSON, STATUS % (404, "NotFound", "the server could not find the requested resource")),
+    "login": (200, HTML, "<html><title>Please log in</title></html>"),
+    "empty": (200, JSON, "{}"),
+    "cut": (404, JSON, STATUS % (404, "NotFound", "")),
+    "lost": None,
+}
 HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 
 
@@ -31,6 +47,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "GET" and urllib.parse.parse_qs(query).get("watch", [""])[0] in ("1", "true"):
             self.watch(between, kind)
             return
+        if trouble := between.fault(self.command, path):
+            self.fail(between, trouble, body)
+            return
         then = between.on_write(self.command, path) if self.command != "GET" else None
         response = between.ask(self.command, self.path, body, self.headers)
         answer = response.read()
@@ -39,6 +58,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(response.status, answer, response.getheaders())
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_any  # pylint: disable=invalid-name
+
+    def fail(self, between, trouble, body):
+        if trouble == "lost":
+            between.ask(self.command, self.path, body, self.headers).read()
+            self.close_connection = True
+            return
+        status, kind, text = TROUBLES[trouble]
+        if trouble == "empty" and self.command != "GET":
+            status, kind, text = TROUBLES["login"]  # {} would be an answer to a write
+        self.send_response_only(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(text) + (100 if trouble == "cut" else 0)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+        self.close_connection = trouble == "cut"
 
     def answer(self, status, body, headers=()):
         self.send_response_only(status)
@@ -102,13 +136,14 @@ class Watching:
 
 
 class Between:
-    """url: for the controller, who need not say who he is: he is the administrator."""
+    """url: for the controller, which needs no credentials: it is the administrator."""
 
     def __init__(self, server, certificates):
         self.client = server.client
         self.changed = threading.Condition()
         self.held, self.lost, self.watches = set(), set(), []
         self.on_write = lambda method, path: None
+        self.fault = lambda method, path: None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificates.server)
         self.https = HttpsServer(("127.0.0.1", 0), Handler)

@@ -89,7 +89,7 @@ def folder():
 
 @pytest.fixture(scope="session")
 def shared_annals():
-    shared = processes.Shared()
+    shared = processes.Shared(processes.NO_DEFAULT_OBJECTS)
     yield shared
     shared.close()
 

@@ -39,6 +39,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.gate.pass_request(self.command, self.path)
+        if self.gate.is_lost(self.path):
+            self.send_response(404)
+            self.whole(b"404 page not found\n")
+            return
         connection = self.gate.client.connect()
         headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length", "connection")}
         connection.request(self.command, self.path, body or None, headers)
@@ -86,7 +90,7 @@ class Gate:
 
     def __init__(self, client, certificates):
         self.client = client
-        self.holds, self.closed, self.answered = [], set(), []
+        self.holds, self.closed, self.answered, self.lost = [], set(), [], []
         self.changed = threading.Condition()
         self.server = Threads(("127.0.0.1", 0), type("GateHandler", (Handler,), {"gate": self}))
         self.server.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -107,6 +111,13 @@ class Gate:
         held = Held(method, pattern)
         self.holds.append(held)
         return held
+
+    def lose(self, *patterns):
+        """From now on such paths are answered 404 by somebody who is no API server, as by an ingress without a route."""
+        self.lost = [re.compile(pattern) for pattern in patterns]
+
+    def is_lost(self, path):
+        return any(pattern.search(path) for pattern in self.lost)
 
     def pass_request(self, method, path):
         for held in self.holds:

@@ -19,7 +19,7 @@ HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX
  COMPRESSION_ERROR, CONNECT_ERROR, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY, HTTP_1_1_REQUIRED) = range(14)
 WINDOW = 65535  # at the beginning
 FRAME_SIZE = 16384
-GENEROUS = 1 << 20  # the window of a client that reads what it is told
+GENEROUS = 1 << 20  # the window of a client that reads its answers
 ABSENT = ("connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host")  # fields that HTTP/2 has not
 
 

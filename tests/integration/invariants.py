@@ -362,7 +362,7 @@ class Check:
             old = None
         if what == "DELETED":
             if old and old.version >= version:
-                return  # told twice
+                return  # came twice
             self.deleted(old or it, version)
             self.there[it.kind].pop(it.key, None)
         else:
@@ -692,7 +692,7 @@ class Invariants:
         self.changed.update(map(uid_of, things))
 
     def deleting(self, *things):
-        """He is about to delete them: with a precondition, so that no other of that name goes."""
+        """A client is about to delete them: with a precondition, so that no other of that name goes."""
         self.deleted.update(map(uid_of, things))
 
     def judge(self):

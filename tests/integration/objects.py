@@ -2,19 +2,19 @@
 
 NAMESPACES = "/api/v1/namespaces"
 APPS, ANNALS, BETA = "apps/v1", "annals.dev/v1", "annals.dev/v1beta1"
-DOORS = [APPS, ANNALS]
+API_VERSIONS = [APPS, ANNALS]
 
 MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 
 
-def revisions(namespace="default", door=APPS):
+def revisions(namespace="default", api_version=APPS):
     """The path of a collection."""
-    return f"/apis/{door}/namespaces/{namespace}/controllerrevisions"
+    return f"/apis/{api_version}/namespaces/{namespace}/controllerrevisions"
 
 
-def revision(name="a", number=1, data=None, door=APPS, **metadata):
-    return {"apiVersion": door, "kind": "ControllerRevision", "metadata": {"name": name, **metadata}, "revision": number,
+def revision(name="a", number=1, data=None, api_version=APPS, **metadata):
+    return {"apiVersion": api_version, "kind": "ControllerRevision", "metadata": {"name": name, **metadata}, "revision": number,
             "data": {"image": "nginx:1"} if data is None else data}
 
 

@@ -95,6 +95,7 @@ class Page:
 
     def __init__(self, link):
         match = re.fullmatch(LINK, link)
+        self.link = link
         self.port, self.root, self.token = int(match[1]), match[2], match[3]
         self.host = f"127.0.0.1:{self.port}"
         self.session = None

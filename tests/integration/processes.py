@@ -26,6 +26,8 @@ BIN = os.environ.get("ANNALS_BIN", str(ROOT / "build" / "annals"))
 PEERS = pathlib.Path(os.environ.get("PEERS", pathlib.Path.home() / ".cache" / "peers"))
 # A list without `*` names all that are to run; this one names none. For tests that count requests.
 NO_CONTROLLERS = "--controllers=-namespace"
+# Without the account and the CA of each namespace. For tests that list all objects of a namespace.
+NO_DEFAULT_OBJECTS = "--controllers=*,-default-objects"
 
 PATIENCE = 60  # seconds: far beyond what anything takes, sanitizers included
 LONG_PATIENCE = 240  # with what Kubernetes does every 30 s, or tries again after a minute
@@ -191,7 +193,7 @@ held_ports = []  # sockets
 
 
 def free_port():
-    """For a server that has to be told its port. It is this server's alone: a socket that is bound and does not listen keeps the kernel from giving it to anybody
+    """For a server that takes its port from a flag. It is this server's alone: a socket that is bound and does not listen keeps the kernel from giving it to anybody
     else for as long as the tests run, and is in nobody's way who asks for it by number (with SO_REUSEADDR, as servers do)."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -422,7 +424,7 @@ class Server(Process):
 
 
 class Up(Server):
-    """`annals up` on a directory of its own and, unless told otherwise, any free port.
+    """`annals up` on a directory of its own and, by default, any free port.
 
     dir, url, kubeconfig, client; kubectl(...) runs kubectl against it.
     """

@@ -39,11 +39,11 @@ def template(image="i:1", annotations=None, labels=None, **spec):
     return {"metadata": meta, "spec": {"containers": [{"name": "c", "image": image}], **spec}}
 
 
-def statefulset(name="web", door=APPS, app=None, metadata=None, **spec):
-    """app: the label by which it selects, its name unless told otherwise. spec: image=..., annotations=... go into its template."""
+def statefulset(name="web", api_version=APPS, app=None, metadata=None, **spec):
+    """app: the label by which it selects, its name by default. spec: image=..., annotations=... go into its template."""
     labels = {"app": app or name}
     of_template = {key: spec.pop(key) for key in ("image", "annotations") if key in spec}
-    return {"apiVersion": door, "kind": "StatefulSet", "metadata": {"name": name, **(metadata or {})},
+    return {"apiVersion": api_version, "kind": "StatefulSet", "metadata": {"name": name, **(metadata or {})},
             "spec": {"replicas": 1, "serviceName": "web", "selector": {"matchLabels": labels},
                      "template": template(labels=labels, **of_template), **spec}}
 
@@ -110,8 +110,8 @@ class Room:
         group = {"statefulsets": f"apis/{APPS}", "controllerrevisions": f"apis/{APPS}", "leases": "apis/coordination.k8s.io/v1"}.get(kind, "api/v1")
         return "/".join(filter(None, (f"/{group}/namespaces/{self.namespace}/{kind}", name, sub)))
 
-    def set_path(self, name="", door=APPS, sub=""):
-        return "/".join(filter(None, (f"/apis/{door}/namespaces/{self.namespace}/statefulsets", name, sub)))
+    def set_path(self, name="", api_version=APPS, sub=""):
+        return "/".join(filter(None, (f"/apis/{api_version}/namespaces/{self.namespace}/statefulsets", name, sub)))
 
     def answered(self, answer, status=200):
         assert answer.status == status, answer
@@ -156,25 +156,25 @@ class Room:
 
     # ---- sets ----
 
-    def make(self, name="web", door=APPS, **spec):
-        return self.create(statefulset(name, door, **spec), self.set_path(door=door))
+    def make(self, name="web", api_version=APPS, **spec):
+        return self.create(statefulset(name, api_version, **spec), self.set_path(api_version=api_version))
 
-    def get(self, name="web", door=APPS):
-        return self.answered(self.server.get(self.set_path(name, door)))
+    def get(self, name="web", api_version=APPS):
+        return self.answered(self.server.get(self.set_path(name, api_version)))
 
-    def patch(self, name, body, door=APPS, how=MERGE, sub="", status=200):
-        return self.answered(self.server.patch(self.set_path(name, door, sub), body, kind=how), status)
+    def patch(self, name, body, api_version=APPS, how=MERGE, sub="", status=200):
+        return self.answered(self.server.patch(self.set_path(name, api_version, sub), body, kind=how), status)
 
-    def spec(self, name="web", door=APPS, **spec):
+    def spec(self, name="web", api_version=APPS, **spec):
         """Merges that into its spec."""
-        return self.patch(name, {"spec": spec}, door)
+        return self.patch(name, {"spec": spec}, api_version)
 
-    def image(self, image, name="web", door=APPS, annotations=None):
+    def image(self, image, name="web", api_version=APPS, annotations=None):
         """Another template; annotations: merged into the template's."""
         changed = {"spec": {"containers": [{"name": "c", "image": image}]}}
         if annotations is not None:
             changed["metadata"] = {"annotations": annotations}
-        return self.patch(name, {"spec": {"template": changed}}, door, how="application/strategic-merge-patch+json")
+        return self.patch(name, {"spec": {"template": changed}}, api_version, how="application/strategic-merge-patch+json")
 
     def pods(self, name="web"):
         """Those whose names say that they are the set's, by their names, whoever owns them."""

@@ -1,4 +1,4 @@
-"""Who is asking, and what he may do: certificates, tokens, nobody in particular; the policy file; speaking for somebody else."""
+"""Users and their rights: certificates, tokens, nobody in particular; the policy file; speaking for somebody else."""
 
 import json
 
@@ -134,7 +134,7 @@ def test_group_may_do_everything_in_its_namespace(shop):
 
 
 @pytest.mark.parametrize("path, resource, group, where", [
-    (revisions(door=ANNALS), "controllerrevisions", "annals.dev", 'in the namespace "default"'),
+    (revisions(api_version=ANNALS), "controllerrevisions", "annals.dev", 'in the namespace "default"'),
     (revisions("kube-system"), "controllerrevisions", "apps", 'in the namespace "kube-system"'),
     ("/apis/apps/v1/controllerrevisions", "controllerrevisions", "apps", "at the cluster scope"),
     (NAMESPACES, "namespaces", "", "at the cluster scope"),
@@ -149,10 +149,10 @@ def test_group_may_do_nothing_elsewhere(shop, path, resource, group, where):
                                                 ("DELETE", "", "deletecollection")])
 def test_reader_may_not_write(shop, method, name, verb):
     bob = as_user(shop, "bob")
-    for door in (APPS, ANNALS):
-        assert bob.get(revisions(door=door)).status == 200
-        assert bob.get(revisions(door=door) + "?watch=1&timeoutSeconds=1").status == 200
-        refused = bob.request(method, revisions(door=door) + name, revision(), headers={"Content-Type": MERGE} if method == "PATCH" else None)
+    for api_version in (APPS, ANNALS):
+        assert bob.get(revisions(api_version=api_version)).status == 200
+        assert bob.get(revisions(api_version=api_version) + "?watch=1&timeoutSeconds=1").status == 200
+        refused = bob.request(method, revisions(api_version=api_version) + name, revision(), headers={"Content-Type": MERGE} if method == "PATCH" else None)
         assert refused.status == 403
         assert f'User "bob" cannot {verb} resource "controllerrevisions"' in refused.json["message"]
 

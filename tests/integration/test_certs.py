@@ -92,7 +92,7 @@ def test_other_names_make_servers_anew_and_nothing_else(certs):
 
 
 def test_authorities_are_apart(certs):
-    """Whom etcd believes nobody else does, and the other way round."""
+    """The certificates that etcd trusts are trusted by nobody else, and the other way round."""
     certs("--etcd")
     for name, authority in [("serving", "ca"), ("etcd-client", "etcd-ca"), ("etcd-server", "etcd-ca"), ("etcd-peer", "etcd-ca")]:
         for candidate in ("ca", "etcd-ca"):

@@ -1,5 +1,6 @@
 """Controllers, in `annals up` and as `annals controllers`, and the informers they live by (tests/probe shows those from outside)."""
 
+import concurrent.futures
 import http.client
 import json
 import pathlib
@@ -139,6 +140,79 @@ def test_deletion_that_was_under_way_goes_on_after_a_restart(up, folder):
     await_gone(b, "x")
 
 
+# ---- what every namespace has ----
+
+DEFAULTS = {"serviceaccounts/default", "configmaps/kube-root-ca.crt"}
+
+
+def defaults_of(server, namespace):
+    return {name: server.get(path_of(namespace, name)) for name in DEFAULTS}
+
+
+def await_defaults(server, namespace):
+    retry_until(lambda: all(a.status == 200 for a in defaults_of(server, namespace).values()), f"the objects of namespace {namespace}")
+
+
+@pytest.mark.parametrize("store", ["etcd", "memory"])
+def test_each_namespace_gets_its_account_and_the_ca(up, store):
+    a = up(f"--store={store}")
+    for namespace in "default", "kube-system", "kube-public", "kube-node-lease":
+        await_defaults(a, namespace)
+    make_namespace(a, "x")
+    await_defaults(a, "x")
+    found = a.get(path_of("x", "configmaps/kube-root-ca.crt")).json
+    assert found["data"] == {"ca.crt": (a.dir / "ca.crt").read_text()}
+    assert "CA bundle" in found["metadata"]["annotations"]["kubernetes.io/description"]
+    assert a.delete(f"{NAMESPACES}/x").status == 200
+    await_gone(a, "x")
+
+
+def test_service_of_the_server_has_the_shape_of_kube_apiserver(up):
+    a = up()
+    path = path_of("default", "services/kubernetes")
+    retry_until(lambda: a.get(path).status == 200, "the service")
+    service = a.get(path).json
+    assert service["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}
+    port = int(a.url.rsplit(":", 1)[1])
+    assert service["spec"] == {
+        "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "internalTrafficPolicy": "Cluster", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack",
+        "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}], "sessionAffinity": "None", "type": "ClusterIP"}
+    assert a.delete(path).status == 200
+    retry_until(lambda: a.get(path).status == 200, "the service again")
+    assert a.get(path).json["metadata"]["uid"] != service["metadata"]["uid"]
+
+
+def test_objects_of_a_namespace_come_back(up):
+    a = up()
+    await_defaults(a, "default")
+    before = {name: found.json["metadata"]["uid"] for name, found in defaults_of(a, "default").items()}
+    for name in DEFAULTS:
+        assert a.delete(path_of("default", name)).status == 200
+    await_defaults(a, "default")
+    assert all(before[name] != found.json["metadata"]["uid"] for name, found in defaults_of(a, "default").items())
+
+    ca = path_of("default", "configmaps/kube-root-ca.crt")
+    right = a.get(ca).json["data"]
+    assert a.patch(ca, {"data": {"ca.crt": "", "mine": "x"}, "metadata": {"labels": {"mine": "kept"}}}).status == 200
+    retry_until(lambda: a.get(ca).json["data"] == right, "the CA is back")
+    assert a.get(ca).json["metadata"]["labels"] == {"mine": "kept"}
+
+
+def test_objects_of_namespaces_are_for_up_alone(up):
+    a = up("--controllers=")
+    assert queues(a.get("/metrics").text) == set()
+    config = a.kubeconfig
+    beside = Process([BIN, "controllers", "--kubeconfig", config, "--metrics-port=0"])
+    make_namespace(a, "x")
+    assert a.delete(f"{NAMESPACES}/x").status == 200
+    await_gone(a, "x")
+    assert defaults_of(a, "default")["serviceaccounts/default"].status == 404
+    assert beside.stop() == 0
+    named = Process([BIN, "controllers", "--kubeconfig", config, "--controllers=default-objects"])
+    await_defaults(a, "default")
+    assert named.stop() == 0
+
+
 def queues(text):
     return set(re.findall(r'^workqueue_depth\{name="(.*?)"\} \d+$', text, re.MULTILINE))
 
@@ -250,6 +324,38 @@ def test_outage_is_told_in_one_line_and_its_end_in_another(etcd, serve, certific
     assert re.search(r"controllers: all \d+ watches go on again", lines[1])
 
 
+def anonymous_memory(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+) kB", text)[1]) << 10
+
+
+def test_collector_keeps_600_bytes_of_an_object(up):
+    """What is collected last has been shown behind all others. The rest of the ceiling is for what does not grow with them."""
+    n, rest = 2000, 3 << 19
+    beside = up("--store=memory", processes.NO_CONTROLLERS)
+    c = Controllers(beside.kubeconfig, "--controllers=garbage-collector-controller")
+    assert c.stderr.wait("collecting garbage")
+    if "libasan" in pathlib.Path(f"/proc/{c.pid}/maps").read_text() or "libtsan" in pathlib.Path(f"/proc/{c.pid}/maps").read_text():
+        pytest.skip("a sanitizer keeps what has been freed")
+
+    def make_owned(name, owner):
+        make_map(beside, "default", name, labels={"app": "web", "tier": "front"}, annotations={"note": "x" * 200}, ownerReferences=[owner])
+
+    def make_all(name, n):
+        first = make_map(beside, "default", f"{name}-owner")["metadata"]
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"{name}-owner", "uid": first["uid"]}
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda number: make_owned(f"{name}-{number}", owner), range(n)))
+        make_owned(f"{name}-last", {**owner, "uid": "of-nobody"})
+        retry_until(lambda: beside.get(path_of("default", f"configmaps/{name}-last")).status == 404, "the last one is collected")
+
+    make_all("first", 100)
+    before = anonymous_memory(c.pid)
+    make_all("then", n)
+    used = anonymous_memory(c.pid) - before
+    assert used < n * 600 + rest, f"{used} bytes for {n} objects"
+
+
 def own_address():
     """One that is not of loopback, though of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -276,7 +382,7 @@ def test_metrics_are_where_others_reach_them_when_asked_to(beside):
     assert used.search(text)
     make_namespace(beside, "counted")
     assert beside.delete(f"{NAMESPACES}/counted").status == 200
-    retry_until(lambda: used.findall(c.get("/metrics")[1]) != used.findall(text), "metrics that are made again")
+    retry_until(lambda: used.findall(c.get("/metrics")[1]) != used.findall(text), "metrics that are written again")
     for one in silent:
         one.close()
     assert c.stop() == 0
@@ -320,8 +426,23 @@ def test_leader_that_cannot_renew_steps_down(etcd, serve, certificates, folder):
     line.cut()
     retry_until(lambda: not far.is_leading(), "it steps down")
     assert far.stderr.wait("not the leader any more: stopping")
-    line.mend()
+    line.fix()
     retry_until(far.is_leading, "the leader again")
+    line.close()
+
+
+def test_connection_that_fell_silent_is_left(beside, certificates, folder):
+    """Requests and watches share it, so that all of them would wait."""
+    if not has_leases(beside):
+        pytest.skip("no leases are served")
+    line = Line(beside.url)
+    c = Controllers(write_kubeconfig(folder / "far", line.url, certificates), "--leader-elect", *QUICK)
+    retry_until(c.is_leading, "the leader")
+    line.silence()
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/annals-controllers"
+    before = beside.get(lease).json["spec"]
+    retry_until(lambda: beside.get(lease).json["spec"]["renewTime"] > before["renewTime"], "it is renewed over a new connection")
+    assert beside.get(lease).json["spec"]["leaseTransitions"] == before["leaseTransitions"] and c.is_leading()
     line.close()
 
 
@@ -335,6 +456,7 @@ class Line:
         self.lead_to(url)
         self.lock = threading.Lock()
         self.connections, self.is_cut, self.delay = [], False, 0
+        self.silent = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"https://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -349,9 +471,14 @@ class Line:
                 shut(end)
             self.connections = []
 
-    def mend(self):
+    def fix(self):
         with self.lock:
             self.is_cut = False
+
+    def silence(self):
+        """What is connected stays so, and nothing comes through any more; as with a firewall that has forgotten a connection."""
+        with self.lock:
+            self.silent += self.connections
 
     def close(self):
         self.cut()
@@ -384,7 +511,8 @@ class Line:
             while piece := source.recv(65536):
                 step = 97 if self.delay else len(piece)
                 for at in range(0, len(piece), step):
-                    sink.sendall(piece[at:at + step])
+                    if sink not in self.silent:
+                        sink.sendall(piece[at:at + step])
                     if self.delay:
                         select.select([], [], [], self.delay)
         except OSError:
@@ -499,7 +627,7 @@ def test_informer_lists_again_after_compaction(etcd, serve, certificates, folder
     store.ctl("compact", str(revision))
     server = serve(store.endpoint)
     line.lead_to(server.url)
-    line.mend()
+    line.fix()
     assert probe.stdout.wait(r"^delete default/r0-2 \d+ guess")
     change(server, 2)
     retry_until(lambda: probe.agrees_with(server), "the same state")
@@ -515,7 +643,7 @@ def test_informer_follows_over_a_slow_line_that_breaks(etcd, serve, certificates
     for round_ in range(4):
         change(server, round_)
         line.cut()
-        line.mend()
+        line.fix()
     retry_until(lambda: probe.agrees_with(server), "the same state")
     line.close()
     assert probe.stop() == 0

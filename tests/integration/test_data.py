@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from objects import ANNALS, APPLY, APPS, BETA, DOORS, JSON_PATCH, MERGE, STRATEGIC, owner, revision, revisions
+from objects import ANNALS, APPLY, APPS, BETA, API_VERSIONS, JSON_PATCH, MERGE, STRATEGIC, owner, revision, revisions
 
 EXACT = (r'{"fraction":0.1,"exponent":1e3,"Exponent":1.50E+2,"zero":-0,"one":1.0,"slash":"a\/b","beyond64":18446744073709551616,'
          r'"digits23":12345678901234567890123,"twice":1,"twice":2,"escapes":"\u00e9\ud83d\ude00\u003c\t\n","raw":"é😀",'
@@ -12,8 +12,8 @@ EXACT = (r'{"fraction":0.1,"exponent":1e3,"Exponent":1.50E+2,"zero":-0,"one":1.0
 SENT = '{"apiVersion":"DOOR","kind":"ControllerRevision","metadata":{"name":"a"},"revision":1,"data":DATA}'
 
 
-def other(door):
-    return APPS if door == ANNALS else ANNALS
+def other(api_version):
+    return APPS if api_version == ANNALS else ANNALS
 
 
 def data_in(text):
@@ -26,22 +26,22 @@ def data_of(answer):
     return data_in(answer.text)
 
 
-@pytest.fixture(params=DOORS)
-def door(request):
+@pytest.fixture(params=API_VERSIONS)
+def api_version(request):
     return request.param
 
 
 @pytest.fixture
-def stored(annals, namespace, door):
+def stored(annals, namespace, api_version):
     """The path of a revision with data that is hard to keep."""
-    made = annals.post(revisions(namespace, door), SENT.replace("DOOR", door).replace("DATA", EXACT))
+    made = annals.post(revisions(namespace, api_version), SENT.replace("DOOR", api_version).replace("DATA", EXACT))
     assert data_of(made) == EXACT
-    return revisions(namespace, door) + "/a"
+    return revisions(namespace, api_version) + "/a"
 
 
 def everywhere(annals, namespace):
-    """The data's bytes as each door shows them, alone and in a list."""
-    paths = [revisions(namespace, door) for door in (APPS, ANNALS, BETA)]
+    """The data's bytes as each API version shows them, alone and in a list."""
+    paths = [revisions(namespace, api_version) for api_version in (APPS, ANNALS, BETA)]
     found = {data_of(annals.get(path + "/a")) for path in paths}
     return found | {data_of(annals.get(path)) for path in paths}
 
@@ -77,12 +77,12 @@ RELABELLINGS = {
 
 
 # seeds: H10
-def test_every_door_shows_the_same_bytes(annals, namespace, stored):
+def test_every_version_shows_the_same_bytes(annals, namespace, stored):
     assert everywhere(annals, namespace) == {EXACT}
 
 
 @pytest.mark.parametrize("relabel", RELABELLINGS.values(), ids=RELABELLINGS.keys())
-def test_bytes_survive_a_new_label_through_the_same_door(annals, namespace, stored, relabel):
+def test_bytes_survive_a_new_label_through_the_same_version(annals, namespace, stored, relabel):
     changed = relabel(annals, stored)
     assert data_of(changed) == EXACT
     assert changed.json["metadata"]["labels"] == {"n": "m"}
@@ -90,8 +90,8 @@ def test_bytes_survive_a_new_label_through_the_same_door(annals, namespace, stor
 
 
 @pytest.mark.parametrize("relabel", RELABELLINGS.values(), ids=RELABELLINGS.keys())
-def test_bytes_survive_a_new_label_through_the_other_door(annals, namespace, door, stored, relabel):
-    changed = relabel(annals, revisions(namespace, other(door)) + "/a")
+def test_bytes_survive_a_new_label_through_the_other_version(annals, namespace, api_version, stored, relabel):
+    changed = relabel(annals, revisions(namespace, other(api_version)) + "/a")
     assert data_of(changed) == EXACT
     assert everywhere(annals, namespace) == {EXACT}
 
@@ -104,15 +104,15 @@ def test_watchers_see_the_same_bytes(annals, namespace, stored):
         assert data_in(watch.response.readline().decode()) == EXACT
 
 
-def test_blanks_go_and_html_is_escaped_as_kubernetes_does(annals, namespace, door):
+def test_blanks_go_and_html_is_escaped_as_kubernetes_does(annals, namespace, api_version):
     data = '{ "b" : 1,\n  "a": [ 1 , "<&>" ] }'
-    made = annals.post(revisions(namespace, door), SENT.replace("DOOR", door).replace("DATA", data))
+    made = annals.post(revisions(namespace, api_version), SENT.replace("DOOR", api_version).replace("DATA", data))
     assert data_of(made) == r'{"b":1,"a":[1,"\u003c\u0026\u003e"]}'
 
 
-def test_data_may_come_as_yaml(annals, namespace, door):
-    text = f"apiVersion: {door}\nkind: ControllerRevision\nmetadata: {{name: a}}\nrevision: 1\ndata:\n  big: 12345678901234567890123\n  s: é\n"
-    made = annals.post(revisions(namespace, door), text, headers={"Content-Type": "application/yaml"})
+def test_data_may_come_as_yaml(annals, namespace, api_version):
+    text = f"apiVersion: {api_version}\nkind: ControllerRevision\nmetadata: {{name: a}}\nrevision: 1\ndata:\n  big: 12345678901234567890123\n  s: é\n"
+    made = annals.post(revisions(namespace, api_version), text, headers={"Content-Type": "application/yaml"})
     assert made.status == 201
     assert made.json["data"]["s"] == "é"
 
@@ -143,10 +143,10 @@ def send(annals, path, how, data):
 
 
 @pytest.fixture
-def plain(annals, namespace, door):
-    made = annals.post(revisions(namespace, door), revision(door=door, data={"image": "nginx:1", "size": 1}))
+def plain(annals, namespace, api_version):
+    made = annals.post(revisions(namespace, api_version), revision(api_version=api_version, data={"image": "nginx:1", "size": 1}))
     assert made.status == 201
-    return revisions(namespace, door) + "/a"
+    return revisions(namespace, api_version) + "/a"
 
 
 def assert_immutable(answer):
@@ -168,13 +168,13 @@ def test_other_data_is_refused(annals, plain, how, data):
     assert annals.get(plain).body == before
 
 
-def test_difference_beyond_floating_point_is_a_difference(annals, namespace, door):
-    sent = SENT.replace("DOOR", door)
-    assert annals.post(revisions(namespace, door), sent.replace("DATA", '{"n":9007199254740993}')).status == 201
-    assert_immutable(annals.put(revisions(namespace, door) + "/a", sent.replace("DATA", '{"n":9007199254740992}')))
-    assert_immutable(annals.put(revisions(namespace, door) + "/a", sent.replace("DATA", '{"n":9007199254740993.0000000000000000001}')))
-    assert annals.put(revisions(namespace, door) + "/a", sent.replace("DATA", '{"n":9.007199254740993e15}')).status == 200
-    assert data_of(annals.get(revisions(namespace, door) + "/a")) == '{"n":9007199254740993}'
+def test_difference_beyond_floating_point_is_a_difference(annals, namespace, api_version):
+    sent = SENT.replace("DOOR", api_version)
+    assert annals.post(revisions(namespace, api_version), sent.replace("DATA", '{"n":9007199254740993}')).status == 201
+    assert_immutable(annals.put(revisions(namespace, api_version) + "/a", sent.replace("DATA", '{"n":9007199254740992}')))
+    assert_immutable(annals.put(revisions(namespace, api_version) + "/a", sent.replace("DATA", '{"n":9007199254740993.0000000000000000001}')))
+    assert annals.put(revisions(namespace, api_version) + "/a", sent.replace("DATA", '{"n":9.007199254740993e15}')).status == 200
+    assert data_of(annals.get(revisions(namespace, api_version) + "/a")) == '{"n":9007199254740993}'
 
 
 # seeds: H5 H11
@@ -206,18 +206,18 @@ def test_patch_that_ends_where_it_began_is_none(annals, plain):
     assert annals.get(plain).body == before
 
 
-def test_apply_without_data_that_it_owned_is_refused(annals, namespace, door):
-    path = revisions(namespace, door) + "/a?fieldManager=tests"
-    assert annals.patch(path, revision(door=door), kind=APPLY).status == 201
-    without = {key: value for key, value in revision(door=door).items() if key != "data"}
+def test_apply_without_data_that_it_owned_is_refused(annals, namespace, api_version):
+    path = revisions(namespace, api_version) + "/a?fieldManager=tests"
+    assert annals.patch(path, revision(api_version=api_version), kind=APPLY).status == 201
+    without = {key: value for key, value in revision(api_version=api_version).items() if key != "data"}
     assert_immutable(annals.patch(path, without, kind=APPLY))
 
 
 @pytest.mark.parametrize("metadata", [{"uid": "x"}, {"uid": "x", "name": "b"}, {"uid": "x", "name": "a", "namespace": "elsewhere"}])
-def test_apply_with_the_uid_of_what_is_gone_is_a_conflict(annals, namespace, door, metadata):
+def test_apply_with_the_uid_of_what_is_gone_is_a_conflict(annals, namespace, api_version, metadata):
     """Whatever else it says: migrators of storage versions send nothing but the uid."""
-    answer = annals.patch(revisions(namespace, door) + "/a?fieldManager=tests",
-                          {"apiVersion": door, "kind": "ControllerRevision", "metadata": metadata}, kind=APPLY)
+    answer = annals.patch(revisions(namespace, api_version) + "/a?fieldManager=tests",
+                          {"apiVersion": api_version, "kind": "ControllerRevision", "metadata": metadata}, kind=APPLY)
     assert (answer.status, answer.json["reason"]) == (409, "Conflict")
     assert answer.json["message"].endswith('"a": uid mismatch: the provided object specified uid x, and no existing object was found')
 
@@ -257,8 +257,8 @@ def assert_one_controller(answer):
 
 
 # seeds: R7
-def test_second_controller_is_refused_on_creation(annals, namespace, door):
-    assert_one_controller(annals.post(revisions(namespace, door), revision(door=door, ownerReferences=controllers("x", "y"))))
+def test_second_controller_is_refused_on_creation(annals, namespace, api_version):
+    assert_one_controller(annals.post(revisions(namespace, api_version), revision(api_version=api_version, ownerReferences=controllers("x", "y"))))
 
 
 # seeds: R7 R14
@@ -268,16 +268,16 @@ def test_second_controller_is_refused_on_creation(annals, namespace, door):
     (JSON_PATCH, [{"op": "add", "path": "/metadata/ownerReferences/-", "value": controllers("y")[0]}]),
     (APPLY, {"kind": "ControllerRevision", "metadata": {"name": "a", "ownerReferences": controllers("y")}}),
 ])
-def test_loser_of_an_adoption_race_is_refused(annals, namespace, door, kind, patch):
-    assert annals.post(revisions(namespace, door), revision(door=door, ownerReferences=controllers("x"))).status == 201
+def test_loser_of_an_adoption_race_is_refused(annals, namespace, api_version, kind, patch):
+    assert annals.post(revisions(namespace, api_version), revision(api_version=api_version, ownerReferences=controllers("x"))).status == 201
     if kind == APPLY:
-        patch = {**patch, "apiVersion": door}
-    answer = annals.patch(revisions(namespace, door) + "/a" + ("?fieldManager=tests" if kind == APPLY else ""), patch, kind=kind)
+        patch = {**patch, "apiVersion": api_version}
+    answer = annals.patch(revisions(namespace, api_version) + "/a" + ("?fieldManager=tests" if kind == APPLY else ""), patch, kind=kind)
     assert_one_controller(answer)
-    assert annals.get(revisions(namespace, door) + "/a").json["metadata"]["ownerReferences"] == controllers("x")
+    assert annals.get(revisions(namespace, api_version) + "/a").json["metadata"]["ownerReferences"] == controllers("x")
 
 
 # seeds: R6
-def test_owners_that_control_nothing_are_as_many_as_wanted(annals, namespace, door):
+def test_owners_that_control_nothing_are_as_many_as_wanted(annals, namespace, api_version):
     owners = [owner("x"), owner("y", controller=False), owner("z", controller=False)]
-    assert annals.post(revisions(namespace, door), revision(door=door, ownerReferences=owners)).status == 201
+    assert annals.post(revisions(namespace, api_version), revision(api_version=api_version, ownerReferences=owners)).status == 201

@@ -15,7 +15,7 @@ import processes
 
 DIGEST = "annals.dev/digest"
 POINTER = "/metadata/annotations/annals.dev~1digest"
-AT_APPS, AT_ANNALS = revisions(), revisions(door=ANNALS)
+AT_APPS, AT_ANNALS = revisions(), revisions(api_version=ANNALS)
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL, PARTIALS = ("application/json;as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1" % end for end in ("", "List"))
 MORE = {
@@ -37,8 +37,8 @@ def server(serve, store):
     return serve(store.endpoint)
 
 
-def make(server, name, door=APPS, number=1, data=None, **metadata):
-    made = server.post(revisions(door=door), revision(name, number, data or {"of": name}, door, **metadata))
+def make(server, name, api_version=APPS, number=1, data=None, **metadata):
+    made = server.post(revisions(api_version=api_version), revision(name, number, data or {"of": name}, api_version, **metadata))
     assert made.status == 201, made
     return made.json
 
@@ -81,11 +81,11 @@ def everything(server, version):
     return {(path, str(headers)): re.sub(rb'"[0-9]+s"\]', b"", exchange(server, path, **headers)) for path, headers in reads}
 
 
-@pytest.mark.parametrize("door", [ANNALS, BETA])
-def test_every_form_shows_it_at_our_doors_and_none_at_upstreams(server, store, wanted, door):
+@pytest.mark.parametrize("api_version", [ANNALS, BETA])
+def test_every_form_shows_it_at_our_version_and_none_at_upstreams(server, store, wanted, api_version):
     version = server.get(AT_APPS).json["metadata"]["resourceVersion"]
     before, texts = everything(server, version), {name: stored(store, name) for name in MORE}
-    at = revisions(door=door)
+    at = revisions(api_version=api_version)
     for name in MORE:
         assert digests([json.loads(exchange(server, f"{at}/{name}"))]) == {name: wanted[name]}
         assert digests([json.loads(exchange(server, f"{at}/{name}?pretty=true"))]) == {name: wanted[name]}
@@ -95,7 +95,7 @@ def test_every_form_shows_it_at_our_doors_and_none_at_upstreams(server, store, w
             table = json.loads(exchange(server, f"{at}/{name}?includeObject={include}", Accept=TABLE))
             assert digests(row["object"] for row in table["rows"]) == {name: wanted[name]}
     assert digests(json.loads(exchange(server, at))["items"]) == wanted
-    assert digests(json.loads(exchange(server, f"/apis/{door}/controllerrevisions"))["items"]) == wanted
+    assert digests(json.loads(exchange(server, f"/apis/{api_version}/controllerrevisions"))["items"]) == wanted
     assert digests(yaml.safe_load(exchange(server, at, Accept="application/yaml"))["items"]) == wanted
     assert digests(json.loads(exchange(server, at, Accept=PARTIALS))["items"]) == wanted
     assert digests(row["object"] for row in json.loads(exchange(server, at, Accept=TABLE))["rows"]) == wanted
@@ -168,8 +168,8 @@ def test_watches_from_an_old_version_show_it(server, form):
     server.patch(f"{AT_APPS}/a", {"revision": 5})
     server.delete(f"{AT_APPS}/a")
     digest = make(server, "twin", ANNALS, data={"of": "a"})["metadata"]["annotations"][DIGEST]
-    for door, wanted in ((ANNALS, digest), (BETA, digest), (APPS, None)):
-        query = f"{revisions(door=door)}?watch=1&resourceVersion={version}"
+    for api_version, wanted in ((ANNALS, digest), (BETA, digest), (APPS, None)):
+        query = f"{revisions(api_version=api_version)}?watch=1&resourceVersion={version}"
         with server.watch(f"{query}&fieldSelector=metadata.name%3Da", headers=headers) as watch:
             events = [watch.next() for _ in range(4)]
         assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
@@ -241,7 +241,7 @@ def test_answers_of_puts_and_deletions_show_it(server, store, wanted):
     assert digests(server.delete(AT_ANNALS).json["items"]) == {name: digest for name, digest in wanted.items() if name != "before"}
 
 
-def test_who_sends_it_to_upstreams_door_asks_for_it(server, wanted):
+def test_who_sends_it_to_upstreams_version_asks_for_it(server, wanted):
     asked = server.patch(f"{AT_APPS}/plain", {"metadata": {"annotations": {DIGEST: "lie"}}})
     assert digests([asked.json]) == {"plain": wanted["plain"]} == digests([server.get(f"{AT_APPS}/plain").json])
     assert digests([server.get(f"{AT_ANNALS}/plain").json]) == {"plain": wanted["plain"]}

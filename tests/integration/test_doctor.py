@@ -1,4 +1,4 @@
-"""`annals doctor` at a real etcd, at files, and at `annals up`: what is broken is found, and its mend mends it."""
+"""`annals doctor` at a real etcd, at files, and at `annals up`: what is broken is found, and its fix fixes it."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_doctor__frees_the_space_of_an_etcd_that_is_full(folder, etcd_binary):
     processes.retry_until(lambda: "database space exceeded" in etcd.ctl("put", "/annals/objects/a/b/c/d", input=value).stderr, "etcd is full")
     finding = Findings(f"--etcd-servers={etcd.endpoint}").one("error", "the cluster: alarm NOSPACE, raised by member")
     assert Findings(f"--etcd-servers={etcd.endpoint}").of("warning", "its database has .* of its quota of 2 MiB: at 100%")
-    shell(finding["mend"])
+    shell(finding["fix"])
     seen = Findings(f"--etcd-servers={etcd.endpoint}")
     assert seen.status == 0 and seen.one("ok", "no alarms")
     assert etcd.ctl("put", "/annals/x", "y").returncode == 0
@@ -87,7 +87,7 @@ def test_doctor__sees_what_is_in_an_etcd(folder, etcd_binary):
     seen = Findings(f"--etcd-servers={etcd.endpoint}")
     finding = seen.one("warning", "keys under /old: 1 key, which another annals has written")
     assert seen.one("ok", "keys under /registry: 1 key, not annals'")
-    assert Findings(f"--etcd-servers={etcd.endpoint}", finding["mend"].partition(" ")[0]).one("ok", "keys under /old: 1 object$")
+    assert Findings(f"--etcd-servers={etcd.endpoint}", finding["fix"].partition(" ")[0]).one("ok", "keys under /old: 1 object$")
     wrong = Findings(f"--etcd-servers={etcd.endpoint}", "--etcd-prefix=/registry")
     assert wrong.status == 1 and wrong.one("error", "keys under /registry: what is stored there is not annals' JSON")
 
@@ -105,8 +105,8 @@ def test_doctor__sees_an_etcd_on_a_unix_socket(etcd):
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_doctor__says_that_no_etcd_answers(scheme):
     seen = Findings(f"--etcd-servers={scheme}://127.0.0.1:{processes.free_port()}")
-    mend = seen.one("error", "Connection refused")["mend"]
-    assert seen.status == 1 and mend.startswith("systemctl start etcd" if os.path.exists("/run/systemd/system") else "etcd --data-dir=DIR")
+    fix = seen.one("error", "Connection refused")["fix"]
+    assert seen.status == 1 and fix.startswith("systemctl start etcd" if os.path.exists("/run/systemd/system") else "etcd --data-dir=DIR")
 
 
 def test_doctor__refuses_an_endpoint_that_is_none():
@@ -139,11 +139,11 @@ def test_doctor__says_in_words_why_tls_fails(folder, etcd_binary, pki):
     etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pki.server, pki.ca))
     (folder / "other").mkdir()
     other = processes.Certificates(folder / "other", "other-ca")
-    assert Findings(*tls_flags(etcd, pki, ca=other.ca)).one("error", 'its certificate is by "CN=test-ca", which is not in ')["mend"].startswith("--etcd-cafile=")
+    assert Findings(*tls_flags(etcd, pki, ca=other.ca)).one("error", 'its certificate is by "CN=test-ca", which is not in ')["fix"].startswith("--etcd-cafile=")
     wrong = Findings(*tls_flags(etcd, pki, pair=other.client("stranger")))
-    assert "--trusted-ca-file" in wrong.one("error", f"{etcd.endpoint}: it refuses: ")["mend"]
+    assert "--trusted-ca-file" in wrong.one("error", f"{etcd.endpoint}: it refuses: ")["fix"]
     none = Findings(f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={pki.ca}")
-    assert "may want a client's certificate" in none.one("error", f"{etcd.endpoint}: it refuses: ")["mend"]
+    assert "may want a client's certificate" in none.one("error", f"{etcd.endpoint}: it refuses: ")["fix"]
     old = Findings(*tls_flags(etcd, pki, pair=pki.issue("old", "/CN=old", "extendedKeyUsage=clientAuth", days=-1)))
     assert old.one("error", "old.crt: certificate .* expired at") and old.one("error", f"{etcd.endpoint}: it refuses: ")
 
@@ -160,8 +160,8 @@ def test_doctor__judges_the_certificate_of_an_etcd(folder, etcd_binary, pki, ext
 def test_doctor__tells_tls_from_none(folder, etcd_binary):
     etcd = TcpEtcd(folder / "etcd", etcd_binary)
     finding = Findings(f"--etcd-servers={etcd.endpoint.replace('http', 'https')}").one("error", "it does not speak TLS")
-    assert finding["mend"] == f"--etcd-servers={etcd.endpoint}"
-    assert Findings(finding["mend"]).status == 0
+    assert finding["fix"] == f"--etcd-servers={etcd.endpoint}"
+    assert Findings(finding["fix"]).status == 0
 
 
 @pytest.mark.parametrize("reads", [True, False], ids=["closed", "reset"])
@@ -174,7 +174,7 @@ def test_doctor__takes_who_ends_the_connection_at_a_greeting_for_one_without_tls
         thread = threading.Thread(target=refuse)
         thread.start()
         endpoint = "127.0.0.1:%d" % listener.getsockname()[1]
-        assert Findings(f"--etcd-servers=https://{endpoint}").one("error", "it does not speak TLS")["mend"] == f"--etcd-servers=http://{endpoint}"
+        assert Findings(f"--etcd-servers=https://{endpoint}").one("error", "it does not speak TLS")["fix"] == f"--etcd-servers=http://{endpoint}"
         thread.join()
 
 
@@ -195,8 +195,8 @@ def test_doctor__judges_the_life_of_a_certificate(pki, days, severity, what):
 
 def test_doctor__renews_a_certificate_in_files(folder, pki):
     cert, _ = pki.issue("some", "/CN=some", "subjectAltName=DNS:some", days=-1)
-    mend = Findings(f"--tls-cert-file={cert}").one("error", "expired")["mend"]
-    shell(mend.replace("--dir=DIR", f"--dir={folder}/new").replace("annals certs", f"{processes.BIN} certs"))
+    fix = Findings(f"--tls-cert-file={cert}").one("error", "expired")["fix"]
+    shell(fix.replace("--dir=DIR", f"--dir={folder}/new").replace("annals certs", f"{processes.BIN} certs"))
     seen = Findings(f"--tls-cert-file={folder}/new/serving.crt", f"--tls-private-key-file={folder}/new/serving.key", f"--client-ca-file={folder}/new/ca.crt")
     assert seen.status == 0 and not seen.of("warning", ""), seen.all
 
@@ -205,7 +205,7 @@ def test_doctor__protects_a_key(pki):
     cert, key = pki.server
     key.chmod(0o644)
     flags = f"--tls-cert-file={cert}", f"--tls-private-key-file={key}"
-    shell(Findings(*flags).one("warning", "every user of this machine may read")["mend"])
+    shell(Findings(*flags).one("warning", "every user of this machine may read")["fix"])
     assert not Findings(*flags).of("warning", "may read")
 
 
@@ -249,8 +249,8 @@ def test_doctor__sees_an_annals_that_is_up_on_another_etcd(up, etcd):
     assert seen.status == 0 and seen.one("ok", "the server: .*: ready") and seen.one("skipped", "etcd: give --etcd-servers")
     assert Findings(f"--data-dir={server.dir}", f"--etcd-servers={other.endpoint}").one("ok", r"keys under /annals: \d+ objects")
     other.stop()
-    mend = processes.retry_until(lambda: Findings(f"--data-dir={server.dir}").of("error", "not ready"), "it is not ready")[0]["mend"]
-    assert mend.startswith("annals doctor --etcd-servers=")
+    fix = processes.retry_until(lambda: Findings(f"--data-dir={server.dir}").of("error", "not ready"), "it is not ready")[0]["fix"]
+    assert fix.startswith("annals doctor --etcd-servers=")
 
 
 def test_doctor__tells_the_cause_before_what_follows(up):
@@ -259,16 +259,16 @@ def test_doctor__tells_the_cause_before_what_follows(up):
     assert seen.index(next(one for one in seen if one["part"] == "etcd")) < seen.index(next(one for one in seen if one["subject"] == "the server"))
 
 
-def test_doctor__mends_the_directory_of_an_annals(up):
+def test_doctor__fixes_the_directory_of_an_annals(up):
     server = up()
     assert server.stop() == 0
     server.dir.chmod(0o755)
-    shell(Findings(f"--data-dir={server.dir}").one("warning", "others may look into it")["mend"])
+    shell(Findings(f"--data-dir={server.dir}").one("warning", "others may look into it")["fix"])
     assert Findings(f"--data-dir={server.dir}").one("ok", "its owner's alone")
 
     shutil.copy(server.dir / "admin.key", server.dir / "server.key")
     finding = Findings(f"--data-dir={server.dir}").one("error", "server.key: it is not the key of the certificate")
-    assert finding["mend"].startswith(f"annals up --data-dir={server.dir} ")
+    assert finding["fix"].startswith(f"annals up --data-dir={server.dir} ")
     again = up()
     assert Findings(f"--data-dir={again.dir}").status == 0
 
@@ -287,7 +287,7 @@ def test_doctor__names_the_error_from_which_others_may_follow(folder, etcd_binar
     assert seen.all[0] == cause and "cause" not in cause
     assert seen.one("error", f"{etcd.endpoint}: it refuses: ")["cause"] == cause["subject"]
     text = processes.run([processes.BIN, "doctor", *flags]).stdout
-    assert text.startswith("mend this first: etcd\n  error    ") and "1 finding below may follow from it" in text
+    assert text.startswith("fix this first: etcd\n  error    ") and "1 finding below may follow from it" in text
     assert f"It may follow from the error of {cause['subject']}, above." in text
 
 

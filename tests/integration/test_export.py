@@ -186,13 +186,23 @@ def test_export__has_a_header_and_a_trailer_and_is_its_owners(full, tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_export__takes_the_name_of_no_device_and_no_link(full, tmp_path):
+@pytest.mark.parametrize("target", ["target", "absent"])
+def test_export__follows_no_link(full, tmp_path, target):
+    """In a folder that others may write to, a link leads to a file that they may read, or must not be lost."""
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / target)
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / "target").chmod(0o666)
+    done = annals("export", "-o", link, *full.flags)
+    assert done.returncode == 1 and "is a symbolic link: name the file itself" in done.stderr
+    assert link.is_symlink() and (tmp_path / "target").read_text() == "mine" and not (tmp_path / "absent").exists()
+    full.export(tmp_path / "target")
+    assert (tmp_path / "target").stat().st_mode & 0o777 == 0o600
+
+
+def test_export__takes_the_name_of_no_device(full, tmp_path):
     """Root's -o /dev/null would leave a machine without one."""
-    link, pipe = tmp_path / "link", tmp_path / "pipe"
-    link.symlink_to(tmp_path / "target")
-    (tmp_path / "target").touch()
-    full.export(link)
-    assert link.is_symlink() and lines_of(tmp_path / "target")[-1]["kind"] == "ExportTrailer"
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
         try:
@@ -201,6 +211,15 @@ def test_export__takes_the_name_of_no_device_and_no_link(full, tmp_path):
         finally:
             cat.kill()
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("output", ["/dev/full", "-"])
+def test_export__fails_when_the_disk_is_full(full, output):
+    """All of it fits into the last buffer, so the last write alone notices."""
+    with open("/dev/full", "wb") as nowhere:
+        done = subprocess.run([processes.BIN, "export", "-o", output, "--resources=leases", *full.flags], stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False,
+                              timeout=processes.PATIENCE)
+    assert (done.returncode, "No space left on device" in done.stderr, "objects at revision" in done.stderr) == (1, True, False), done
 
 
 def test_export__of_chosen_resources_and_namespaces(full, tmp_path):
@@ -414,6 +433,22 @@ def test_import__goes_on_after_a_kill(store, tmp_path):
     assert copy.keys("/annals/imports/") == {}
 
 
+def test_import__makes_every_namespace_although_its_registration_is_lost(store, tmp_path):
+    """Between its lease and its write. The namespace is written by the next registration, or the objects in it have none."""
+    count, copy = 3000, store()
+    path = tmp_path / "all"
+    path.write_text("".join(json.dumps({**config_map("c", uid=f"uid-{n}", namespace=f"ns-{n:04}")}) + "\n" for n in range(count)))
+    running = processes.Process([processes.BIN, "import", str(path), "--create-namespaces", *copy.flags])
+    n_lost = 0
+    for n in range(0, count, 300):
+        processes.retry_until(lambda least=n: len(copy.keys("/annals/objects/core/namespaces/")) > least or not processes.is_alive(running.pid), f"{n} namespaces")
+        n_lost += int(copy.etcd.ctl("del", "--prefix", "/annals/replicas/").strip())
+    assert running.wait() == 0 and n_lost > 1, (n_lost, running.stderr.text)
+    assert len(copy.keys("/annals/objects/core/namespaces/")) == len(copy.keys("/annals/objects/core/configmaps/")) == count
+    assert f"{2 * count} " in running.stdout.text
+    copy.assert_sound()
+
+
 def change_text(path, change):
     text = change(path.read_bytes())
     path.write_bytes(text)
@@ -441,18 +476,39 @@ def test_import__refuses_a_file_that_is_not_whole(store, tmp_path, how):
 def test_import__tells_every_trouble_by_line_and_object(store, tmp_path):
     bad = [namespace("default"), config_map("c1"), config_map("c1", "other"), config_map("c2", "uid-c1"), config_map("UPPER"),
            {**config_map("c3"), "dta": {}}, {**config_map("c4"), "data": [1]}, config_map("c5", namespace="elsewhere"),
-           {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d"}},
+           {"kind": "Gadget", "apiVersion": "apps/v1", "metadata": {"name": "d"}},
            {"kind": "Dependent", "apiVersion": "annals.dev/v1", "metadata": {"name": "d", "namespace": "default", "uid": "d", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"providers": [{"kind": "Provider", "name": "p"}]}}]
     said = store().refuses(write_export(tmp_path / "all", bad), "--exact")
     for line in ("line 4: configmaps default/c1: the same object is in line 3, too", "line 5: configmaps default/c2: its uid uid-c1 is that of the object in line 3",
-                 "line 6: configmaps default/UPPER: ", 'line 7: configmaps default/c3: unknown field "dta"', "line 8: ", "line 10: no kind Deployment"):
+                 "line 6: configmaps default/UPPER: ", 'line 7: configmaps default/c3: unknown field "dta"', "line 8: ", "line 10: no kind Gadget"):
         assert line in said, (line, said)
     assert "nothing has been changed" in said
     alone = [namespace("default"), config_map("c5", namespace="elsewhere"), {**bad[-1], "spec": {**bad[-1]["spec"], "whenMissing": "Refuse"}}]
     said = store().refuses(write_export(tmp_path / "all", alone), "--exact")
     assert "line 3: configmaps elsewhere/c5: the namespace elsewhere is neither" in said
     assert "line 4: dependents.annals.dev default/d: it needs the Provider p" in said
+
+
+REPEATED = {"kind": ('"kind": "ConfigMap"', '"kind": "ConfigMap", "kind": "ConfigMap"'), "metadata": ('"metadata": ', '"metadata": {"name": "other"}, "metadata": '),
+            "metadata.name": ('"name": ', '"name": "other", "name": '), "data": ('"data": ', '"data": {}, "data": '), "data.k": ('"k": ', '"k": "other", "k": ')}
+
+
+@pytest.mark.parametrize("is_export", [True, False])
+@pytest.mark.parametrize("field", REPEATED)
+def test_import__refuses_repeated_keys(store, tmp_path, field, is_export):
+    """The last one would win without a word."""
+    lines = [json.dumps({"kind": "ConfigMap", "apiVersion": "v1", **meta(name, namespace="default"), "data": {"k": "v"}}) for name in ("c1", "c2")]
+    lines[1] = lines[1].replace(*REPEATED[field], 1)
+    path = write_export(tmp_path / "all", [json.loads(line) for line in lines])
+    if is_export:
+        header, first, _, trailer = path.read_text().splitlines()
+        body = "\n".join([header, first, lines[1]]) + "\n"
+        path.write_text(body + json.dumps({**json.loads(trailer), "sha256": hashlib.sha256(body.encode()).hexdigest()}) + "\n")
+    else:
+        path.write_text("\n".join(lines) + "\n")
+    said = store().refuses(path, *(["--exact"] if is_export else ["--create-namespaces"]))
+    assert f"line {3 if is_export else 2}: " in said and f'duplicate field "{field}"' in said, said
 
 
 def test_import__holds_a_digest_to_its_data(full, tmp_path):
@@ -511,7 +567,7 @@ def test_import__survives_a_hostile_file(store, tmp_path, text, said):
 
 
 def test_import__reads_what_kubectl_prints(full, store, tmp_path):
-    """A List over many lines, from standard input, of the door of apps; without the kind in its items, as from the API, too."""
+    """A List over many lines, from standard input, of the API version of apps; without the kind in its items, as from the API, too."""
     listed = full.server.get(revisions("shop")).json
     assert listed["items"] and "kind" not in listed["items"][0]
     (tmp_path / "raw").write_text(json.dumps(listed))
@@ -561,7 +617,7 @@ def test_export_and_import__of_the_directory_of_an_up(up, folder, tmp_path):
     for command in (["fsck"], ["export"], ["import", "-"]):
         missing = annals(*command, env=env, input="")
         assert missing.returncode == 1 and "Run annals up first" in missing.stderr, missing
-    running = up("--port=0", dir=folder / "annals")
+    running = up("--port=0", processes.NO_DEFAULT_OBJECTS, dir=folder / "annals")
     assert running.post("/api/v1/namespaces/default/configmaps", meta("here")).status == 201
     assert annals("export", "-o", tmp_path / "running", env=env).returncode == 0
     assert running.stop() == 0

@@ -108,7 +108,7 @@ def test_nodes_are_there_and_stay_ready(server):
     assert server.post(NODES, {"metadata": {"name": "fake-2"}}).status == 201
     retry_until(lambda: node_readiness(server).get("fake-2") == "True", "it is looked after, whoever made it")
     assert server.delete(f"{NODES}/fake-2").status == 200
-    retry_until(are_ready, "it is not made again")
+    retry_until(are_ready, "it is not recreated")
 
 
 def test_kubectl_waits_for_pods_that_come_up(server, kubectl_binary):
@@ -133,6 +133,120 @@ def test_kubectl_waits_for_pods_that_come_up(server, kubectl_binary):
     assert server.get(PODS).json["items"] == []
 
 
+def scheduled(server, name):
+    return next((c for c in status(server, name).get("conditions", []) if c["type"] == "PodScheduled"), {})
+
+
+def await_unschedulable(server, name, message):
+    retry_until(lambda: scheduled(server, name).get("message") == message, f"{name}: {message}")
+    found = scheduled(server, name)
+    assert (found["status"], found["reason"]) == ("False", "Unschedulable")
+    assert "nodeName" not in pod(server, name)["spec"] and status(server, name)["phase"] == "Pending"
+
+
+def await_nodes(server):
+    retry_until(lambda: node_readiness(server) == {"fake-0": "True", "fake-1": "True"}, "both nodes are ready")
+
+
+def change_node(server, name, **spec):
+    assert server.patch(f"{NODES}/{name}", {"spec": spec}).status == 200
+
+
+def test_pods_get_the_nodes_that_they_select(server):
+    await_nodes(server)
+    assert server.patch(f"{NODES}/fake-1", {"metadata": {"labels": {"disk": "ssd"}}}).status == 200
+    required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["ssd"]}]}]}
+    for i in range(4):
+        make_pod(server, f"fast{i}", nodeSelector={"disk": "ssd"})
+        make_pod(server, f"slow{i}", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}})
+    make_pod(server, "nowhere", nodeSelector={"disk": "tape"})
+    for i in range(4):
+        await_ready(server, f"fast{i}")
+        await_ready(server, f"slow{i}")
+        assert pod(server, f"fast{i}")["spec"]["nodeName"] == "fake-1"
+        assert pod(server, f"slow{i}")["spec"]["nodeName"] == "fake-0"
+    await_unschedulable(server, "nowhere", "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.")
+    assert server.patch(f"{NODES}/fake-0", {"metadata": {"labels": {"disk": "tape"}}}).status == 200
+    await_ready(server, "nowhere")
+    assert pod(server, "nowhere")["spec"]["nodeName"] == "fake-0"
+    assert scheduled(server, "nowhere")["status"] == "True" and "reason" not in scheduled(server, "nowhere")
+
+
+def test_pods_keep_away_from_nodes_that_are_cordoned_or_tainted(server, kubectl_binary):
+    await_nodes(server)
+    assert server.kubectl("cordon", "fake-0", binary=kubectl_binary).returncode == 0
+    for i in range(4):
+        make_pod(server, f"p{i}")
+    for i in range(4):
+        await_ready(server, f"p{i}")
+        assert pod(server, f"p{i}")["spec"]["nodeName"] == "fake-1"
+    change_node(server, "fake-1", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    make_pod(server, "kept-away")
+    make_pod(server, "tolerant", tolerations=[{"key": "k", "operator": "Exists"}])
+    await_ready(server, "tolerant")
+    assert pod(server, "tolerant")["spec"]["nodeName"] == "fake-1"
+    await_unschedulable(server, "kept-away", "0/2 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable.")
+    assert server.kubectl("uncordon", "fake-0", binary=kubectl_binary).returncode == 0
+    await_ready(server, "kept-away")
+    assert pod(server, "kept-away")["spec"]["nodeName"] == "fake-0"
+
+
+def states_until_gone(events):
+    for event in events:
+        shown = event["object"]
+        yield event["type"], shown["status"]["phase"], shown["metadata"].get("deletionGracePeriodSeconds")
+        if event["type"] == "DELETED":
+            return
+
+
+def test_deleted_pod_terminates_before_it_is_gone(server):
+    make_pod(server, "p", terminationGracePeriodSeconds=7)
+    await_ready(server, "p")
+    with server.watch(f"{PODS}?watch=true&resourceVersion={pod(server, 'p')['metadata']['resourceVersion']}") as events:
+        assert server.delete(f"{PODS}/p").status == 200
+        assert pod(server, "p")["metadata"]["deletionGracePeriodSeconds"] == 7, "it is there, and terminating"
+        seen = list(states_until_gone(events))
+    assert list(dict.fromkeys(state[:2] for state in seen)) == [("MODIFIED", "Running"), ("MODIFIED", "Succeeded"), ("DELETED", "Succeeded")]
+    assert ("MODIFIED", "Running", 7) in seen and ("MODIFIED", "Succeeded", 7) in seen
+
+
+def test_namespace_says_how_long_its_pods_take_to_stop(server):
+    assert server.patch("/api/v1/namespaces/default", {"metadata": {"annotations": {ORDER + "stop-after": "1h"}}}).status == 200
+    make_pod(server, "p")
+    make_pod(server, "quick", {"stop-after": "0s"})
+    await_ready(server, "p")
+    await_ready(server, "quick")
+    for name in "p", "quick":
+        assert server.delete(f"{PODS}/{name}").status == 200
+    await_gone(server, "quick")
+    make_pod(server, "later")
+    await_ready(server, "later")
+    assert status(server, "p")["phase"] == "Running" and "deletionTimestamp" in pod(server, "p")["metadata"]
+    assert server.delete(f"{PODS}/p?gracePeriodSeconds=0").status == 200
+    await_gone(server, "p")
+
+
+PROBED = [{**CONTAINERS[0], "readinessProbe": {"exec": {"command": ["true"]}}}]
+
+
+@pytest.mark.parametrize("where", ["/api/v1/namespaces/default", f"{NODES}/fake-0"])
+def test_probes_that_are_commands_wait_for_their_answer(up, where):
+    server = up("--fake-nodes=1")
+    make_pod(server, "asked", containers=PROBED)
+    await_ready(server, "asked")  # also: the node is there
+    assert server.patch(where, {"metadata": {"annotations": {ORDER + "probes": "manual"}}}).status == 200
+    await_ready(server, "asked", "False")
+    make_pod(server, "new", containers=PROBED)
+    make_pod(server, "plain")
+    await_ready(server, "plain")
+    await_ready(server, "new", "False")
+    order(server, "new", "ready", "true")
+    await_ready(server, "new")
+    assert condition(server, "asked") == "False"
+    assert server.patch(where, {"metadata": {"annotations": {ORDER + "probes": None}}}).status == 200
+    await_ready(server, "asked")
+
+
 def test_pods_of_other_nodes_are_left_alone(server):
     made = make_pod(server, "other", nodeName="real")
     make_pod(server, "ours")
@@ -140,7 +254,7 @@ def test_pods_of_other_nodes_are_left_alone(server):
     assert pod(server, "other") == made
 
 
-def test_readiness_is_broken_and_mended(server):
+def test_readiness_is_broken_and_fixed(server):
     make_pod(server, "p")
     await_ready(server, "p")
     began = status(server, "p")["containerStatuses"][0]["state"]["running"]["startedAt"]
@@ -190,7 +304,7 @@ def test_pod_starts_and_stops_in_its_time(server):
             seen += [state] if state not in seen else []
             if event["type"] == "DELETED":
                 break
-    assert seen == [("Pending", None, False), ("Pending", "False", False), ("Running", "True", False), ("Running", "True", True)]
+    assert seen == [("Pending", None, False), ("Pending", "False", False), ("Running", "True", False), ("Running", "True", True), ("Succeeded", "False", True)]
 
 
 def test_stopped_pod_that_is_held_is_told_to_have_ended(server):
@@ -245,7 +359,8 @@ def test_pod_costs_one_write_for_each_thing_that_happens_to_it(server):
     assert len({p["status"]["podIP"] for p in server.get(PODS).json["items"]}) == n
     assert server.delete(PODS).status == 200
     retry_until(lambda: not server.get(PODS).json["items"], "all are gone")
-    assert writes(server, "POST", "binding") == writes(server, "PATCH", "status") == n
+    assert writes(server, "POST", "binding") == n
+    assert writes(server, "PATCH", "status") == 3 * n, "that it runs, that its deletion has been observed, and that it has ended"
     assert writes(server, "DELETE", "") == n + 1
 
 
@@ -276,8 +391,9 @@ def test_refusals_are_told(up, folder):
     (folder / "kubeconfig").write_text(WATCHER.format(url=server.url, ca=server.ca))
     make_pod(server, "p")
     ours = Process([BIN, "controllers", "--kubeconfig", folder / "kubeconfig", "--controllers=fake-kubelet"])
-    assert ours.stderr.wait(r'fake-kubelet: default/p: .*User "watcher" cannot create.*; trying again')
     assert ours.stderr.wait(r'fake-kubelet: fake-0: .*User "watcher" cannot create.*; trying again')
+    assert server.post(NODES, {"metadata": {"name": "fake-0"}}).status == 201
+    assert ours.stderr.wait(r'fake-kubelet: default/p: .*User "watcher" cannot create.*; trying again')
     assert ours.stop() == 0
 
 

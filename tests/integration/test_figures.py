@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from gate import Gate
+from metrics import under_way
 from processes import BIN, Process, Up, retry_until, write_kubeconfig
 
 BROKEN = pathlib.Path(BIN).parent / "tests" / "broken" / "annals-broken"
@@ -92,7 +93,7 @@ def is_kept(server):
 
 
 def await_known(server, controller):
-    """The controller has been told of all there is, and acts on it."""
+    """The controller has all objects in its cache, and acts on them."""
     make_provider(server, "known")
     delete(server, f"{PROVIDERS}/known")
     await_gone(server, f"{PROVIDERS}/known")
@@ -101,7 +102,7 @@ def await_known(server, controller):
 
 
 def know_provider(server, finalizing, implementing):
-    """Who implements knows the Provider, and will not be told of its end."""
+    """The implementer knows the Provider, and gets no event of its end."""
     await_known(server, finalizing)
     make_provider(server)
     make_dependent(server, "first", "p")
@@ -142,7 +143,7 @@ def test_figure_0_deletion_and_reference_at_once(server):
     try:
         for thread in threads:
             thread.start()
-        retry_until(lambda: 'apiserver_current_inflight_requests{request_kind="mutating"} 2' in server.get("/metrics").text, "both are under way")
+        retry_until(lambda: under_way(server, "mutating") >= len(steps), "both are under way, perhaps beside a controller's write")
     finally:
         os.kill(etcd, signal.SIGCONT)
     for thread in threads:
@@ -155,7 +156,7 @@ def test_figure_0_deletion_and_reference_at_once(server):
 
 
 def refer_unseen(server, controller):
-    """Figure 1: the controller's cache has not been told of the Dependent when the Provider's deletion is."""
+    """Figure 1: the Dependent is not yet in the controller's cache when the Provider's deletion is."""
     await_known(server, controller)
     make_provider(server)
     controller.gate.hold_events("dependents")

@@ -92,7 +92,7 @@ def test_fsck__repairs_a_missing_entry(world):
     before = world.stored("/annals/references/")
     world.etcd.ctl("del", ENTRY.format("p1", "d1"))
     assert world.findings() == [("references", "dependents.annals.dev default/d1")]
-    assert world.findings() != [], "it changes nothing unless told to"
+    assert world.findings() != [], "it changes nothing without --repair"
     objects = world.objects()
     assert "1 repaired" in world.fsck("--repair").stdout
     assert world.findings() == []

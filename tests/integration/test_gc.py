@@ -65,20 +65,41 @@ def test_a_thousand_dependents(heap, policy):
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-def test_an_owner_is_the_same_through_any_door(world, heap, policy):
+def test_an_owner_is_the_same_through_any_version(world, heap, policy):
     """Every revision is shown by two groups, and named by one or the other."""
     path = revisions(heap.namespace)
-    doors = [APPS, ANNALS, ANNALS, APPS, APPS]
+    api_versions = [APPS, ANNALS, ANNALS, APPS, APPS]
     above = None
-    for n, door in enumerate(doors):
-        owners = [] if n == 0 else [owner(above, block=True, kind="ControllerRevision", apiVersion=door)]
+    for n, api_version in enumerate(api_versions):
+        owners = [] if n == 0 else [owner(above, block=True, kind="ControllerRevision", apiVersion=api_version)]
         made = world.post(path, revision(f"r{n}", ownerReferences=owners))
         assert made.status == 201, made
         above = made.json["metadata"]
     heap.sentinel()
-    assert len(world.get(path).json["items"]) == len(doors)
+    assert len(world.get(path).json["items"]) == len(api_versions)
     assert world.delete(f"{path}/r0", {"propagationPolicy": policy}).status == 200
     retry_until(lambda: not world.get(path).json["items"], "the revisions are gone")
+
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/{}/deployments"
+
+
+def test_an_owner_that_was_never_here_keeps_its_dependents_and_a_deleted_one_does_not(world, heap):
+    """annals keeps Deployments as data: histories come from clusters, and their owners stay there."""
+    labels = {"app": "web"}
+    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    here = world.post(DEPLOYMENTS.format(heap.namespace), {"metadata": {"name": "web"}, "spec": spec})
+    assert here.status == 201, here
+    path = revisions(heap.namespace)
+    for name, uid in (("here", here.json["metadata"]["uid"]), ("elsewhere", "11111111-2222-3333-4444-555555555555")):
+        owners = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid, "controller": True}]
+        assert world.post(path, revision(name, ownerReferences=owners)).status == 201
+    heap.sentinel()
+    assert world.get(f"{path}/here").status == 200
+    assert world.delete(f"{DEPLOYMENTS.format(heap.namespace)}/web", {"propagationPolicy": "Background"}).status == 200
+    retry_until(lambda: world.get(f"{path}/here").status == 404, "what the deleted Deployment owned is gone")
+    heap.sentinel()
+    assert world.get(f"{path}/elsewhere").status == 200
 
 
 # ---- trouble ----

@@ -19,10 +19,10 @@ def server(serve, store):
     return serve(store.endpoint)
 
 
-def make(server, name, number, data, door=ANNALS, by="web", query="", **metadata):
+def make(server, name, number, data, api_version=ANNALS, by="web", query="", **metadata):
     references = [owner(by)] if by else []
-    body = revision(name, number, data, door, ownerReferences=references, **metadata)
-    return server.post(revisions(door=door) + query, body)
+    body = revision(name, number, data, api_version, ownerReferences=references, **metadata)
+    return server.post(revisions(api_version=api_version) + query, body)
 
 
 def index(store):
@@ -59,15 +59,15 @@ def test_other_controllers_and_none_and_other_namespaces_are_other_histories(ser
 
 def test_uids_with_slashes_do_not_meet(server):
     strange = {**owner("web"), "uid": "u"}
-    assert server.post(revisions(door=ANNALS), revision("n", 1, {"x": 1}, ANNALS, ownerReferences=[strange])).status == 201
+    assert server.post(revisions(api_version=ANNALS), revision("n", 1, {"x": 1}, ANNALS, ownerReferences=[strange])).status == 201
     strange["uid"] = "u/number/1"
-    assert server.post(revisions(door=ANNALS), revision("m", 1, {"x": 1}, ANNALS, ownerReferences=[strange])).status == 201
+    assert server.post(revisions(api_version=ANNALS), revision("m", 1, {"x": 1}, ANNALS, ownerReferences=[strange])).status == 201
 
 
 def test_numbers_stay_apart_by_every_verb(server, store):
     for number, name in enumerate("abc", 1):
         assert make(server, name, number, {"x": name}).status == 201
-    path = f"{revisions(door=ANNALS)}/a"
+    path = f"{revisions(api_version=ANNALS)}/a"
     assert server.patch(path, {"revision": 3}).status == 409
     assert server.patch(path, [{"op": "replace", "path": "/revision", "value": 2}], JSON_PATCH).status == 409
     body = server.get(path).json
@@ -84,18 +84,18 @@ def test_who_says_so_may_have_duplicates(server):
     assert make(server, "c", 1, {"x": 2}).status == 409
 
 
-def test_upstream_s_door_stays_as_it_is_but_counts(server, store):
+def test_upstream_s_version_stays_as_it_is_but_counts(server, store):
     assert make(server, "a", 1, {"x": 1}, APPS).status == 201
     assert make(server, "b", 1, {"x": 1}, APPS).status == 201
     assert len(index(store)) == 4
     assert make(server, "c", 1, {"x": 2}).status == 409
     assert make(server, "c", 2, {"x": 1}).status == 409
-    assert server.patch(f"{revisions(door=APPS)}/a", {"revision": 7}).status == 200
-    assert server.patch(f"{revisions(door=ANNALS)}/b", {"metadata": {"labels": {"a": "b"}}}).status == 200  # what is there already may stay
+    assert server.patch(f"{revisions(api_version=APPS)}/a", {"revision": 7}).status == 200
+    assert server.patch(f"{revisions(api_version=ANNALS)}/b", {"metadata": {"labels": {"a": "b"}}}).status == 200  # what is there already may stay
 
 
 def test_index_follows_adoption_and_orphans(server, store):
-    path = f"{revisions(door=ANNALS)}/a"
+    path = f"{revisions(api_version=ANNALS)}/a"
     assert make(server, "a", 1, {"x": 1}, by=None).status == 201
     assert index(store) == []
     assert server.patch(path, {"metadata": {"ownerReferences": [owner("web")]}}).status == 200
@@ -108,7 +108,7 @@ def test_index_follows_adoption_and_orphans(server, store):
     assert server.patch(path, {"metadata": {"ownerReferences": None}}).status == 200
     assert [entry[0] for entry in index(store)] == ["uid-of-web"] * 2
     assert server.patch(path, {"metadata": {"ownerReferences": [owner("web", controller=False)]}}).status == 200
-    assert server.delete(f"{revisions(door=ANNALS)}/b").status == 200
+    assert server.delete(f"{revisions(api_version=ANNALS)}/b").status == 200
     assert index(store) == []
 
 
@@ -116,12 +116,12 @@ def test_removal_takes_the_entries_along_whichever_way_it_goes(server, store):
     for number, name in enumerate("abcd", 1):
         held = {"finalizers": ["example.com/hold"]} if name == "a" else {}
         assert make(server, name, number, {"x": name}, APPS if name == "b" else ANNALS, **held).status == 201
-    assert server.delete(f"{revisions(door=ANNALS)}/a").status == 200
+    assert server.delete(f"{revisions(api_version=ANNALS)}/a").status == 200
     assert len(index(store)) == 8  # it is still there
-    assert server.patch(f"{revisions(door=ANNALS)}/a", {"metadata": {"finalizers": None}}).status == 200
-    assert server.delete(f"{revisions(door=ANNALS)}/b").status == 200
+    assert server.patch(f"{revisions(api_version=ANNALS)}/a", {"metadata": {"finalizers": None}}).status == 200
+    assert server.delete(f"{revisions(api_version=ANNALS)}/b").status == 200
     assert len(index(store)) == 4
-    assert server.delete(revisions(door=ANNALS)).status == 200
+    assert server.delete(revisions(api_version=ANNALS)).status == 200
     assert index(store) == []
 
 
@@ -139,6 +139,6 @@ def test_of_many_who_make_the_same_one_wins(serve, store):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         statuses = list(pool.map(attempt, range(200)))
     assert set(statuses) == {201, 409}
-    made = servers[0].get(revisions(door=ANNALS)).json["items"]
+    made = servers[0].get(revisions(api_version=ANNALS)).json["items"]
     assert len(made) == statuses.count(201) == len({r["data"]["x"] for r in made}) == len({r["revision"] for r in made}) == 5
     assert len(index(store)) == 10

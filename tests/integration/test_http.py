@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from metrics import Metrics
-from objects import ANNALS, APPLY, APPS, BETA, DOORS, JSON_PATCH, MERGE, NAMESPACES, STRATEGIC, revision, revisions
+from objects import ANNALS, APPLY, APPS, BETA, API_VERSIONS, JSON_PATCH, MERGE, NAMESPACES, STRATEGIC, revision, revisions
 from processes import PATIENCE, run
 
 MAX_BODY = 3 << 20
@@ -19,24 +19,24 @@ PARTIAL = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=
 PARTIAL_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
 
-@pytest.fixture(params=DOORS)
-def door(request):
+@pytest.fixture(params=API_VERSIONS)
+def api_version(request):
     return request.param
 
 
 @pytest.fixture
-def path(annals, namespace, door):
-    return revisions(namespace, door)
+def path(annals, namespace, api_version):
+    return revisions(namespace, api_version)
 
 
 # ---- verbs ----
 
 
-def test_life_of_an_object(annals, path, door):
-    made = annals.post(path, revision(door=door, labels={"n": "1"}))
+def test_life_of_an_object(annals, path, api_version):
+    made = annals.post(path, revision(api_version=api_version, labels={"n": "1"}))
     assert made.status == 201
     meta = made.json["metadata"]
-    assert (made.json["apiVersion"], made.json["kind"], meta["name"]) == (door, "ControllerRevision", "a")
+    assert (made.json["apiVersion"], made.json["kind"], meta["name"]) == (api_version, "ControllerRevision", "a")
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", meta["uid"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", meta["creationTimestamp"])
     assert annals.get(path + "/a").json == made.json
@@ -48,7 +48,7 @@ def test_life_of_an_object(annals, path, door):
                                             (JSON_PATCH, [{"op": "replace", "path": "/revision", "value": 5}])], 3):
         patched = annals.patch(path + "/a", patch, kind=kind)
         assert (patched.status, patched.json["revision"]) == (200, number)
-    applied = annals.patch(path + "/a?fieldManager=me", {"apiVersion": door, "kind": "ControllerRevision", "metadata": {"name": "a", "labels": {"m": "2"}}}, kind=APPLY)
+    applied = annals.patch(path + "/a?fieldManager=me", {"apiVersion": api_version, "kind": "ControllerRevision", "metadata": {"name": "a", "labels": {"m": "2"}}}, kind=APPLY)
     assert (applied.status, applied.json["metadata"]["labels"]) == (200, {"m": "2", "n": "1"})
     assert applied.json["metadata"]["uid"] == meta["uid"]
     assert [item["metadata"]["name"] for item in annals.get(path).json["items"]] == ["a"]
@@ -59,24 +59,24 @@ def test_life_of_an_object(annals, path, door):
     assert annals.get(path).json["items"] == []
 
 
-def test_names_are_made_up_when_asked(annals, path, door):
-    body = revision(door=door, generateName="web-")
+def test_names_are_made_up_when_asked(annals, path, api_version):
+    body = revision(api_version=api_version, generateName="web-")
     del body["metadata"]["name"]
     names = {annals.post(path, body).json["metadata"]["name"] for _ in range(5)}
     assert len(names) == 5
     assert all(re.fullmatch("web-[bcdfghjklmnpqrstvwxz2456789]{5}", name) for name in names)
 
 
-def test_collection_is_deleted_as_it_was_listed(annals, path, door):
+def test_collection_is_deleted_as_it_was_listed(annals, path, api_version):
     for name, label in (("a", "x"), ("b", "y"), ("c", "x")):
-        annals.post(path, revision(name, door=door, labels={"l": label}))
+        annals.post(path, revision(name, api_version=api_version, labels={"l": label}))
     gone = annals.delete(path + "?labelSelector=l%3Dx")
     assert (gone.status, [item["metadata"]["name"] for item in gone.json["items"]]) == (200, ["a", "c"])
     assert [item["metadata"]["name"] for item in annals.get(path).json["items"]] == ["b"]
 
 
-def test_write_that_changes_nothing_is_none(annals, path, door):
-    before = annals.post(path, revision(door=door)).json
+def test_write_that_changes_nothing_is_none(annals, path, api_version):
+    before = annals.post(path, revision(api_version=api_version)).json
     for answer in (annals.put(path + "/a", before), annals.patch(path + "/a", {}), annals.patch(path + "/a", [], kind=JSON_PATCH)):
         assert (answer.status, answer.json) == (200, before)
 
@@ -84,14 +84,14 @@ def test_write_that_changes_nothing_is_none(annals, path, door):
 # ---- finalizers, preconditions, dry run ----
 
 
-def test_finalizers_hold_what_is_deleted(annals, path, door):
-    annals.post(path, revision(door=door, finalizers=["example.com/one", "example.com/two"]))
+def test_finalizers_hold_what_is_deleted(annals, path, api_version):
+    annals.post(path, revision(api_version=api_version, finalizers=["example.com/one", "example.com/two"]))
     held = annals.delete(path + "/a")
     assert held.status == 200
     assert held.json["metadata"]["deletionGracePeriodSeconds"] == 0
     stamp = held.json["metadata"]["deletionTimestamp"]
     assert annals.delete(path + "/a").json["metadata"]["deletionTimestamp"] == stamp
-    again = annals.post(path, revision(door=door))
+    again = annals.post(path, revision(api_version=api_version))
     assert (again.status, again.json["message"].startswith("object is being deleted: ")) == (409, True)
     more = annals.patch(path + "/a", {"metadata": {"finalizers": ["example.com/one", "example.com/two", "example.com/three"]}})
     assert more.status == 422 and "no new finalizers can be added" in more.json["message"]
@@ -102,8 +102,8 @@ def test_finalizers_hold_what_is_deleted(annals, path, door):
 
 
 @pytest.mark.parametrize("policy, finalizer", [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")])
-def test_propagation_is_left_to_the_collector(annals, path, door, policy, finalizer):
-    annals.post(path, revision(door=door, finalizers=["example.com/hold"]))
+def test_propagation_is_left_to_the_collector(annals, path, api_version, policy, finalizer):
+    annals.post(path, revision(api_version=api_version, finalizers=["example.com/hold"]))
     held = annals.delete(f"{path}/a?propagationPolicy={policy}")
     assert (held.status, held.json["metadata"]["finalizers"]) == (200, ["example.com/hold", finalizer])
     background = annals.delete(path + "/a?propagationPolicy=Background")
@@ -112,24 +112,24 @@ def test_propagation_is_left_to_the_collector(annals, path, door, policy, finali
     assert annals.get(path + "/a").status == 404
 
 
-def test_preconditions_that_hold(annals, path, door):
-    meta = annals.post(path, revision(door=door)).json["metadata"]
+def test_preconditions_that_hold(annals, path, api_version):
+    meta = annals.post(path, revision(api_version=api_version)).json["metadata"]
     options = {"preconditions": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}}
-    assert annals.put(path + "/a", revision(number=2, door=door, resourceVersion=meta["resourceVersion"])).status == 200
+    assert annals.put(path + "/a", revision(number=2, api_version=api_version, resourceVersion=meta["resourceVersion"])).status == 200
     assert annals.delete(path + "/a", options).status == 409
     options["preconditions"]["resourceVersion"] = annals.get(path + "/a").json["metadata"]["resourceVersion"]
     assert annals.delete(path + "/a", options).status == 200
 
 
-def test_dry_run_answers_as_if_and_stores_nothing(annals, path, door):
-    made = annals.post(path + "?dryRun=All", revision(door=door))
+def test_dry_run_answers_as_if_and_stores_nothing(annals, path, api_version):
+    made = annals.post(path + "?dryRun=All", revision(api_version=api_version))
     assert (made.status, made.json["metadata"]["name"]) == (201, "a")
     assert made.json["metadata"]["uid"] and "resourceVersion" not in made.json["metadata"]
     assert annals.get(path + "/a").status == 404
-    assert annals.patch(path + "/b?dryRun=All&fieldManager=me", revision("b", door=door), kind=APPLY).status == 201
+    assert annals.patch(path + "/b?dryRun=All&fieldManager=me", revision("b", api_version=api_version), kind=APPLY).status == 201
 
-    before = annals.post(path, revision(door=door)).json
-    assert annals.put(path + "/a?dryRun=All", revision(number=2, door=door)).json["revision"] == 2
+    before = annals.post(path, revision(api_version=api_version)).json
+    assert annals.put(path + "/a?dryRun=All", revision(number=2, api_version=api_version)).json["revision"] == 2
     assert annals.patch(path + "/a?dryRun=All", {"revision": 3}).json["revision"] == 3
     assert annals.delete(path + "/a?dryRun=All").json["status"] == "Success"
     assert annals.delete(path + "?dryRun=All").status == 200
@@ -139,11 +139,11 @@ def test_dry_run_answers_as_if_and_stores_nothing(annals, path, door):
 # ---- forms ----
 
 
-def test_yaml_in_and_out(annals, path, door):
-    text = f"apiVersion: {door}\nkind: ControllerRevision\nmetadata: {{name: a}}\nrevision: 1\ndata: {{image: 'nginx:1'}}\n"
+def test_yaml_in_and_out(annals, path, api_version):
+    text = f"apiVersion: {api_version}\nkind: ControllerRevision\nmetadata: {{name: a}}\nrevision: 1\ndata: {{image: 'nginx:1'}}\n"
     made = annals.post(path, text, headers={"Content-Type": "application/yaml", "Accept": "application/yaml"})
     assert (made.status, made.headers["Content-Type"]) == (201, "application/yaml")
-    assert made.text.startswith(f"apiVersion: {door}\ndata:\n  image: nginx:1\nkind: ControllerRevision\nmetadata:\n")
+    assert made.text.startswith(f"apiVersion: {api_version}\ndata:\n  image: nginx:1\nkind: ControllerRevision\nmetadata:\n")
     again = annals.put(path + "/a", made.text, headers={"Content-Type": "application/yaml"})
     assert (again.status, again.json) == (200, annals.get(path + "/a").json)
     listed = annals.get(path, headers={"Accept": "application/yaml"})
@@ -153,8 +153,8 @@ def test_yaml_in_and_out(annals, path, door):
 
 
 @pytest.mark.parametrize("query", ["export=true", "export=", "export=x"])
-def test_export_is_no_more(annals, path, door, query):
-    annals.post(path, revision(door=door))
+def test_export_is_no_more(annals, path, api_version, query):
+    annals.post(path, revision(api_version=api_version))
     refused = annals.get(f"{path}/a?{query}")
     assert (refused.status, refused.json["message"]) == (400, "the export parameter, deprecated since v1.14, is no longer supported")
     assert annals.get(f"{path}/a?export=false").status == annals.get(f"{path}?{query}").status == 200
@@ -166,15 +166,15 @@ WRONG_TYPES = {"cannot restore map from string": {"metadata": {"labels": "x"}}, 
 
 
 @pytest.mark.parametrize("words", WRONG_TYPES)
-def test_strategic_patch_with_a_value_of_a_wrong_type(annals, path, door, words):
-    annals.post(path, revision(door=door, labels={"a": "b"}))
+def test_strategic_patch_with_a_value_of_a_wrong_type(annals, path, api_version, words):
+    annals.post(path, revision(api_version=api_version, labels={"a": "b"}))
     refused = annals.patch(path + "/a", WRONG_TYPES[words], kind=STRATEGIC)
     assert (refused.status, refused.json["reason"]) == (422, "Invalid")
     assert refused.json["message"].startswith(' "" is invalid: patch: Invalid value: "map[') and refused.json["message"].endswith(f'": {words}')
 
 
-def test_pretty_is_for_people(annals, path, door):
-    annals.post(path, revision(door=door))
+def test_pretty_is_for_people(annals, path, api_version):
+    annals.post(path, revision(api_version=api_version))
     plain = annals.get(path + "/a")
     assert plain.body.endswith(b"}\n") and plain.body.count(b"\n") == 1
     for pretty in (annals.get(path + "/a?pretty=true"), annals.get(path + "/a", headers={"User-Agent": "curl/8"})):
@@ -184,12 +184,12 @@ def test_pretty_is_for_people(annals, path, door):
     assert annals.get(path + "?pretty=1").text.startswith('{\n  "kind": "ControllerRevisionList",\n')
 
 
-def test_table_of_one_and_of_many(annals, path, door):
-    annals.post(path, revision(door=door, number=3))
-    annals.post(path, revision("b", door=door))
+def test_table_of_one_and_of_many(annals, path, api_version):
+    annals.post(path, revision(api_version=api_version, number=3))
+    annals.post(path, revision("b", api_version=api_version))
     one, many = annals.get(path + "/a", headers=TABLE).json, annals.get(path, headers=TABLE).json
     names = [column["name"] for column in many["columnDefinitions"]]
-    assert names == ["Name", "Controller", "Revision"] + (["Live", "Size"] if door == ANNALS else []) + ["Age"]
+    assert names == ["Name", "Controller", "Revision"] + (["Live", "Size"] if api_version == ANNALS else []) + ["Age"]
     assert (one["kind"], one["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     # Each answer tells the age at its own moment.
     ages = [table["rows"][0]["cells"].pop() for table in (one, many)]
@@ -202,8 +202,8 @@ def test_table_of_one_and_of_many(annals, path, door):
     assert annals.get(path + "?includeObject=None", headers=TABLE).json["rows"][0]["object"] is None
 
 
-def test_metadata_alone(annals, path, door):
-    made = annals.post(path, revision(door=door)).json
+def test_metadata_alone(annals, path, api_version):
+    made = annals.post(path, revision(api_version=api_version)).json
     partial = annals.get(path + "/a", headers=PARTIAL).json
     assert partial == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"]}
     listed = annals.get(path, headers=PARTIAL_LIST).json
@@ -215,15 +215,15 @@ def test_metadata_alone(annals, path, door):
     ("application/cbor,application/json", "application/json"),
     ("application/json;as=Table;g=meta.k8s.io;v=v9,application/json", "application/json"),
 ])
-def test_first_acceptable_form_is_taken(annals, path, door, accept, content_type):
-    annals.post(path, revision(door=door))
+def test_first_acceptable_form_is_taken(annals, path, api_version, accept, content_type):
+    annals.post(path, revision(api_version=api_version))
     answer = annals.get(path + "/a", headers={"Accept": accept})
     assert (answer.status, answer.headers["Content-Type"]) == (200, content_type)
     assert b"Table" not in answer.body
 
 
-def test_big_answers_are_packed_when_asked(annals, path, door):
-    made = annals.post(path, revision(door=door, data={"text": "words " * 40000})).json
+def test_big_answers_are_packed_when_asked(annals, path, api_version):
+    made = annals.post(path, revision(api_version=api_version, data={"text": "words " * 40000})).json
     version = annals.get(path).json["metadata"]["resourceVersion"]
     for where in (path + "/a", f"{path}?resourceVersion={version}&resourceVersionMatch=Exact"):
         packed = annals.get(where, headers={"Accept-Encoding": "gzip"})
@@ -232,23 +232,49 @@ def test_big_answers_are_packed_when_asked(annals, path, door):
         assert plain.headers["Content-Encoding"] is None
         assert gzip.decompress(packed.body) == plain.body
         assert len(packed.body) < len(plain.body) / 10
-    annals.post(path, revision("small", door=door))
+    annals.post(path, revision("small", api_version=api_version))
     assert annals.get(path + "/small", headers={"Accept-Encoding": "gzip"}).headers["Content-Encoding"] is None
     assert made["data"] == annals.get(path + "/a").json["data"]
 
 
-def test_list_longer_than_any_buffer_arrives_whole(annals, path, door):
+def test_only_big_answers_are_packed_however_big_their_objects_are(annals, path, api_version):
+    """The rows of a Table leave most of their objects out."""
+    for i in range(8):
+        annals.post(path, revision(f"r{i}", api_version=api_version, data={"text": str(i) * 200_000}))
+
+    def settled(body):
+        """Without what differs between two lists: ages, and the list's version, which grows with everybody's writes."""
+        return re.sub(rb'"\d+s"|(?<=resourceVersion)("?: ?)"\d+"', b"", body)
+
+    def ask(query, accept):
+        packed = annals.get(path + query, headers={"Accept": accept, "Accept-Encoding": "gzip"})
+        assert packed.headers["Content-Encoding"] in (None, "gzip")
+        is_packed = packed.headers["Content-Encoding"] == "gzip"
+        plain = annals.get(path + query, headers={"Accept": accept}).body
+        body = gzip.decompress(packed.body) if is_packed else packed.body
+        assert settled(body) == settled(plain)
+        assert is_packed == (len(plain) >= 128 << 10)
+        return is_packed
+
+    assert not ask("", TABLE["Accept"])
+    assert not ask("?includeObject=None", TABLE["Accept"])
+    assert not ask("", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
+    assert ask("?includeObject=Object", TABLE["Accept"])
+    assert ask("", "application/yaml")
+
+
+def test_list_longer_than_any_buffer_arrives_whole(annals, path, api_version):
     for i in range(40):
-        annals.post(path, revision(f"r{i:02}", door=door, data={"text": str(i) * 20000}))
+        annals.post(path, revision(f"r{i:02}", api_version=api_version, data={"text": str(i) * 20000}))
     answer = annals.get(path)
     assert len(answer.body) == int(answer.headers["Content-Length"]) > 1 << 20
     assert [item["metadata"]["name"] for item in answer.json["items"]] == [f"r{i:02}" for i in range(40)]
 
 
-def test_packed_list_is_one_stream_and_is_packed_once(annals, path, door):
+def test_packed_list_is_one_stream_and_is_packed_once(annals, path, api_version):
     """Whoever reads it: some clients stop at the end of the first gzip member."""
     for i in range(40):
-        annals.post(path, revision(f"r{i:02}", door=door, data={"text": "".join(f"{i * k:x}," for k in range(2000))}))
+        annals.post(path, revision(f"r{i:02}", api_version=api_version, data={"text": "".join(f"{i * k:x}," for k in range(2000))}))
     at = f"{path}?resourceVersion={annals.get(path).json['metadata']['resourceVersion']}&resourceVersionMatch=Exact"
     plain = annals.get(at).body
     reader = zlib.decompressobj(31)
@@ -268,44 +294,44 @@ def test_every_answer_has_an_audit_id_of_its_own(annals, path):
 
 def test_deprecated_version_warns_where_objects_are(annals, namespace):
     path = revisions(namespace, BETA)
-    for answer in (annals.post(path, revision(door=BETA)), annals.get(path), annals.get(path + "/a"), annals.patch(path + "/a", {"revision": 2}),
+    for answer in (annals.post(path, revision(api_version=BETA)), annals.get(path), annals.get(path + "/a"), annals.patch(path + "/a", {"revision": 2}),
                    annals.get(path + "/b"), annals.delete(path + "/a")):
         assert answer.headers.get_all("Warning") == ['299 - "annals.dev/v1beta1 ControllerRevision is deprecated; use annals.dev/v1 ControllerRevision"']
-    for door in DOORS:
-        assert annals.get(revisions(namespace, door)).headers.get_all("Warning") is None
+    for api_version in API_VERSIONS:
+        assert annals.get(revisions(namespace, api_version)).headers.get_all("Warning") is None
 
 
 # ---- limits ----
 
 
-def sized(n, door):
+def sized(n, api_version):
     """A revision of exactly n bytes."""
-    text = json.dumps(revision("big", door=door, data={"x": ""}))
+    text = json.dumps(revision("big", api_version=api_version, data={"x": ""}))
     return text.replace('""', '"' + "z" * (n - len(text)) + '"')
 
 
-def test_bodies_have_a_limit(annals, path, door):
-    over = annals.post(path, sized(MAX_BODY + 1, door))
+def test_bodies_have_a_limit(annals, path, api_version):
+    over = annals.post(path, sized(MAX_BODY + 1, api_version))
     assert (over.status, over.json["reason"], over.json["message"]) == (413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
-    largest = annals.post(path + "?dryRun=All", sized(MAX_BODY, door))
+    largest = annals.post(path + "?dryRun=All", sized(MAX_BODY, api_version))
     assert largest.status == 201
-    assert annals.post(path, sized(1 << 20, door)).status == 201
+    assert annals.post(path, sized(1 << 20, api_version)).status == 201
     assert len(annals.get(path + "/big").json["data"]["x"]) > 1000000
 
 
-def test_object_larger_than_etcd_takes_is_refused_and_nothing_breaks(annals, path, door):
-    refused = annals.post(path, sized(MAX_BODY, door))
+def test_object_larger_than_etcd_takes_is_refused_and_nothing_breaks(annals, path, api_version):
+    refused = annals.post(path, sized(MAX_BODY, api_version))
     assert refused.status in (413, 500) and "large" in refused.json["message"]
     assert annals.get(path + "/big").status == 404
-    assert annals.post(path, revision(door=door)).status == 201
+    assert annals.post(path, revision(api_version=api_version)).status == 201
 
 
 def nested(n):
     return "[" * n + "]" * n
 
 
-def test_json_has_a_depth(annals, path, door):
-    text = json.dumps(revision(door=door, data={"d": 1}))
+def test_json_has_a_depth(annals, path, api_version):
+    text = json.dumps(revision(api_version=api_version, data={"d": 1}))
     assert annals.post(path + "?dryRun=All", text.replace('{"d": 1}', '{"d":' + nested(500) + "}")).status == 201
     for depth in (600, 100000):
         refused = annals.post(path, text.replace('{"d": 1}', '{"d":' + nested(depth) + "}"))
@@ -313,9 +339,9 @@ def test_json_has_a_depth(annals, path, door):
 
 
 @pytest.mark.parametrize("filler", ["[],", "0,", '{"a":0},', '"",'])
-def test_many_tiny_values_do_not_fill_the_memory(annals, path, door, filler):
+def test_many_tiny_values_do_not_fill_the_memory(annals, path, api_version, filler):
     """3 MiB of almost nothing become hundreds of MiB in a naive tree, and a multiple of that under TSan."""
-    body = json.dumps(revision(door=door, data={"d": 1})).replace('"d": 1', '"d":[' + filler * ((MAX_BODY - 400) // len(filler)) + "0]")
+    body = json.dumps(revision(api_version=api_version, data={"d": 1})).replace('"d": 1', '"d":[' + filler * ((MAX_BODY - 400) // len(filler)) + "0]")
     before = resident(annals)
     answer = annals.post(path + "?dryRun=All", body)
     assert answer.status in (201, 400, 413), answer
@@ -436,8 +462,8 @@ def test_connection_is_used_again(annals, path):
     connection.close()
 
 
-def test_body_in_chunks(annals, path, door):
-    text = json.dumps(revision(door=door)).encode()
+def test_body_in_chunks(annals, path, api_version):
+    text = json.dumps(revision(api_version=api_version)).encode()
     connection = annals.client.connect()
     connection.request("POST", path, iter([text[:7], text[7:50], text[50:]]), {"Content-Type": "application/json"}, encode_chunked=True)
     assert connection.getresponse().status == 201

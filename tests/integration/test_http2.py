@@ -248,6 +248,23 @@ def test_http2__small_answers_pass_a_large_one(annals, path):
         assert len(json.loads(session.finish(large).body)["items"]) == 12
 
 
+@pytest.mark.parametrize("query, accept", [("", "application/yaml"), ("?pretty=true", "application/json")], ids=["yaml", "indented"])
+def test_http2__small_answers_pass_one_that_takes_long_to_write(annals, path, query, accept):
+    # Depth makes indented JSON long, and numbers make YAML slow: both take many times the 5 ms of a turn.
+    data = [[1] * 300_000] if accept == "application/yaml" else json.loads("[" * 60 + ",".join("1" * 200_000) + "]" * 60)
+    assert annals.post(path, revision(data={"a": data})).status == 201
+    with http2.connect(annals.client, window=1 << 30) as session:
+        session.let_come(100 << 20)
+        large = session.begin("GET", path + "/a" + query, [("accept", accept)], write=False)
+        small = [session.begin("GET", path + "/nowhere", write=False) for _ in range(20)]
+        send_all(session, [large, *small])
+        assert session.wait(lambda: all(stream.is_over for stream in small))
+        assert large.status is None
+        session.finish(large)
+        assert large.status == 200 and int(large.header("content-length")) == len(large.body)
+        assert large.body.count(b"1") > 200_000
+
+
 # ---- windows ----
 
 

@@ -134,15 +134,48 @@ def length_of(n):
 # ---- streams that are made and thrown away ----
 
 
-def test_http2_attacks__rapid_reset(session, guard):
+def test_http2_attacks__rapid_reset(annals, guard):
     """CVE-2023-44487: a request costs its sender nothing, since a stream that is reset no longer counts."""
-    block = request_block(session, revisions())
+    with http2.connect(annals.anonymous, window=1 << 20) as session:
+        session.number = session.next_stream
+        block = request_block(session, revisions())
 
-    def one(_):
-        number = next_number(session)
-        return frame(HEADERS, END_HEADERS | END_STREAM, number, block) + http2.rst_stream(number)
+        def one(_):
+            number = next_number(session)
+            return frame(HEADERS, END_HEADERS | END_STREAM, number, block) + http2.rst_stream(number)
 
-    check_stopped(session, one, guard)
+        check_stopped(session, one, guard)
+
+
+def cancelled(session, path):
+    """The frames of a request that is given up at once, as Go's transport writes them at times: with a PING, and with the window's rest."""
+    stream = session.begin("GET", path, write=False)
+    return stream.frames + http2.rst_stream(stream.number) + http2.ping(b"are you?") + http2.window_update(0, 1)
+
+
+def test_http2_attacks__a_known_client_may_cancel(annals, namespace, path, guard):
+    """An aggregator passes on what its users cancel. Its other streams go on, however often one user does that."""
+    watch_list = f"{path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    with http2.connect(annals.client) as session:
+        watch = session.begin("GET", f"{path}?watch=true")
+        assert session.wait(lambda: watch.status)
+        for i in range(100):
+            session.write(b"".join(cancelled(session, watch_list) for _ in range(100)))
+            assert session.round_trip(), session.goaways
+            if i % 20 == 0:
+                guard.check()
+        assert session.get(path).status == 200
+        assert annals.post(path, revision("seen")).status == 201
+        assert session.wait(lambda: b"\n" in watch.body), session.goaways
+        assert json.loads(watch.body)["object"]["metadata"]["name"] == "seen"
+        assert not session.goaways
+
+
+def test_http2_attacks__a_known_client_is_not_free_to_send_resets(annals, guard):
+    """One for each stream that it has opened."""
+    with http2.connect(annals.client, window=1 << 20) as session:
+        number = session.begin("GET", "/version").number
+        check_stopped(session, lambda _: http2.rst_stream(number), guard, (http2.ENHANCE_YOUR_CALM, http2.PROTOCOL_ERROR))
 
 
 def bad_window(number):
@@ -194,13 +227,15 @@ def test_http2_attacks__made_you_reset(session, guard, attempt):
     check_stopped(session, lambda _: attempt(next_number(session)), guard, errors)
 
 
-def test_http2_attacks__handlers_never_exceed_the_limit(etcd, serve):
-    """A stream that is reset while its handler runs keeps its place until the handler is done."""
+def test_http2_attacks__handlers_that_a_client_leaves_behind_are_limited(etcd, serve):
+    """As many as it may have streams. Then it gets no more, but those that it has are finished."""
     store = etcd()
     server = serve(store.endpoint, "--http2-max-streams-per-connection=20")
     guard = Guard(server)
     with http2.connect(server.client) as session:
         assert session.get(revisions()).status == 200
+        watch = session.begin("GET", f"{revisions()}?watch=true")
+        assert session.wait(lambda: watch.status)
         store.signal(signal.SIGSTOP)
         n_running = 0
         for _ in range(100):
@@ -212,9 +247,14 @@ def test_http2_attacks__handlers_never_exceed_the_limit(etcd, serve):
             except OSError:
                 break
             n_running = max(n_running, under_way(server))
-        assert 0 < n_running <= 20
+            if session.goaways and session.goaways[-1].code:
+                break
+        assert 20 <= n_running <= 40
+        assert session.goaways[-1].code == http2.ENHANCE_YOUR_CALM
         store.signal(signal.SIGCONT)
         processes.retry_until(lambda: under_way(server) == 0, "the end of what was given up")
+        assert server.post(revisions(), revision("seen")).status == 201
+        assert session.wait(lambda: b"\n" in watch.body) and not watch.is_over
     guard.close()
 
 

@@ -16,7 +16,7 @@ BUILD = pathlib.Path(os.environ.get("ANNALS_BUILD", ROOT / "build"))
 
 @pytest.fixture(scope="module")
 def options():
-    """What the build folder was told."""
+    """The options of the build folder."""
     meson = shutil.which("meson") or pytest.skip("there is no meson here")
     return {option["name"]: option["value"] for option in json.loads(run([meson, "introspect", "--buildoptions", BUILD], check=True).stdout)}
 

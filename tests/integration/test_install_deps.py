@@ -10,7 +10,7 @@ from processes import ROOT
 
 SCRIPT = ROOT / "tools" / "install-deps.sh"
 
-# What a distribution has: packages that are installed, and that can be. apt-get takes no notice of what it is told but writes it down.
+# What a distribution has: packages that are installed, and that can be. apt-get only writes its arguments down.
 DPKG_QUERY = '#!/bin/sh\nfor name; do :; done\ngrep -qx "$name" "$SYSTEM/installed" && printf installed\n'
 APT_CACHE = '#!/bin/sh\ngrep -qx "$2" "$SYSTEM/available" && echo "  Candidate: 1.0" || echo "  Candidate: (none)"\n'
 APT_GET = '#!/bin/sh\necho "$@" >>"$SYSTEM/log"\n[ "$1" = update ] && cp "$SYSTEM/archive" "$SYSTEM/available"\nexit 0\n'
@@ -20,7 +20,7 @@ TOOLS = ["bash", "sh", "cat", "cp", "echo", "env", "grep", "readlink", "sort", "
 
 
 class System:
-    """A fresh Debian as root: everything is in the archive, nothing is installed, apt has not been told of anything."""
+    """A fresh Debian as root: everything is in the archive, nothing is installed, apt has no lists."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -72,7 +72,7 @@ def test_secrets_by_kubectl(kubectl, tmp_path):
 
 def test_serviceaccount_by_kubectl(kubectl):
     kubectl("create", "serviceaccount", "robot")
-    assert columns(kubectl("get", "sa"))[1][0] == "robot"
+    assert columns(kubectl("get", "sa", "robot"))[1][0] == "robot"
     assert kubectl("delete", "sa", "robot").startswith("serviceaccount \"robot\" deleted")
 
 

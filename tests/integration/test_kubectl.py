@@ -1,4 +1,4 @@
-"""An unmodified kubectl, of several versions, on ControllerRevisions through each of their doors."""
+"""An unmodified kubectl, of several versions, on ControllerRevisions through each of their API versions."""
 
 import json
 import re
@@ -7,12 +7,12 @@ import pytest
 
 import processes
 
-DOORS = {"apps": "apps/v1", "annals": "annals.dev/v1"}
+API_VERSIONS = {"apps": "apps/v1", "annals": "annals.dev/v1"}
 IMMUTABLE = 'The ControllerRevision "web-1" is invalid: data: Invalid value: {"image":"nginx:2","size":1}: field is immutable'
 
 
 class Kubectl:
-    """kubectl in a namespace, on the revisions of one door: k("label", k.web, "a=b"). What fails, fails the test, unless may_fail."""
+    """kubectl in a namespace, on the revisions of one API version: k("label", k.web, "a=b"). What fails, fails the test, unless may_fail."""
 
     def __init__(self, annals, namespace, binary, api_version):
         self.annals, self.namespace, self.binary, self.api_version = annals, namespace, binary, api_version
@@ -44,14 +44,14 @@ class Kubectl:
         return self.annals.get(f"{self.path}/{name}").json
 
 
-@pytest.fixture(params=DOORS.values(), ids=DOORS.keys())
+@pytest.fixture(params=API_VERSIONS.values(), ids=API_VERSIONS.keys())
 def k(request, annals, namespace, kubectl_binary):
     return Kubectl(annals, namespace, kubectl_binary, request.param)
 
 
 @pytest.fixture
-def any_door(annals, namespace, kubectl_binary):
-    """For what has nothing to do with doors."""
+def any_version(annals, namespace, kubectl_binary):
+    """For what has nothing to do with API versions."""
     return Kubectl(annals, namespace, kubectl_binary, "apps/v1")
 
 
@@ -121,7 +121,7 @@ def test_selectors_choose(k):
     assert k("get", k.revisions, "--field-selector", "metadata.name!=web-1", "-o", "name").endswith("/web-2\n")
 
 
-def test_field_selectors_are_those_of_the_door(k):
+def test_field_selectors_are_those_of_the_version(k):
     k.create()
     k.create(name="web-2", revision=2)
     done = k.try_to("get", k.revisions, "--field-selector", "revision=2", "-o", "name")
@@ -143,9 +143,9 @@ def test_describe_shows_the_data(k):
     assert re.search(r"^ *Image: +nginx:1$", k("describe", k.web), re.MULTILINE)
 
 
-def test_what_one_door_made_the_other_shows(k):
+def test_what_one_version_made_the_other_shows(k):
     k.create()
-    other = next(door for door in DOORS.values() if door != k.api_version)
+    other = next(api_version for api_version in API_VERSIONS.values() if api_version != k.api_version)
     theirs = Kubectl(k.annals, k.namespace, k.binary, other)
     theirs("label", theirs.web, "seen=yes")
     assert k("get", k.web, "-o", "jsonpath={.apiVersion} {.metadata.labels.seen} {.data.image}") == f"{k.api_version} yes nginx:1"
@@ -343,23 +343,23 @@ def test_get_watch_follows_the_selector(k):
 # ---- what kubectl learns about the server ----
 
 
-def test_api_resources_has_both_doors(any_door):
-    rows = any_door("api-resources", "--no-headers").splitlines()
+def test_api_resources_has_both_versions(any_version):
+    rows = any_version("api-resources", "--no-headers").splitlines()
     found = {tuple(row.split()) for row in rows}
     assert {("namespaces", "ns", "v1", "false", "Namespace"), ("controllerrevisions", "apps/v1", "true", "ControllerRevision"),
             ("controllerrevisions", "annals.dev/v1", "true", "ControllerRevision")} <= found
-    verbs = any_door("api-resources", "--api-group=apps", "-o", "wide")
+    verbs = any_version("api-resources", "--api-group=apps", "-o", "wide")
     for verb in ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"):
         assert verb in verbs
 
 
-def test_api_versions(any_door):
-    assert {"annals.dev/v1", "annals.dev/v1beta1", "apps/v1", "v1"} <= set(any_door("api-versions").split())
+def test_api_versions(any_version):
+    assert {"annals.dev/v1", "annals.dev/v1beta1", "apps/v1", "v1"} <= set(any_version("api-versions").split())
 
 
-def test_deprecated_version_warns(any_door):
-    any_door.create()
-    done = any_door.try_to("get", "controllerrevisions.v1beta1.annals.dev/web-1")
+def test_deprecated_version_warns(any_version):
+    any_version.create()
+    done = any_version.try_to("get", "controllerrevisions.v1beta1.annals.dev/web-1")
     assert "web-1" in done.stdout
     assert "Warning: annals.dev/v1beta1 ControllerRevision is deprecated" in done.stderr
 
@@ -380,29 +380,29 @@ def test_wrong_fields_are_told_before_or_by_the_server(k):
     assert re.search(r'unknown field "(.*\.)?revison"', done.stderr)
 
 
-def test_version_says_what_serves(any_door):
-    assert "annals" in any_door("version", "-o", "json")
+def test_version_says_what_serves(any_version):
+    assert "annals" in any_version("version", "-o", "json")
 
 
 # ---- namespaces ----
 
 
-def test_namespace_is_made_used_and_marked_for_deletion(any_door):
+def test_namespace_is_made_used_and_marked_for_deletion(any_version):
     """A revision that something holds keeps its namespace, too."""
-    name = any_door.namespace + "-more"
+    name = any_version.namespace + "-more"
     manifest = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    assert any_door("create", "-f", "-", input=manifest) == f"namespace/{name} created\n"
-    assert re.search(rf"^{name} +Active ", any_door("get", "namespaces"), re.MULTILINE)
-    held = json.loads(any_door.manifest())
+    assert any_version("create", "-f", "-", input=manifest) == f"namespace/{name} created\n"
+    assert re.search(rf"^{name} +Active ", any_version("get", "namespaces"), re.MULTILINE)
+    held = json.loads(any_version.manifest())
     held["metadata"]["finalizers"] = ["example.com/hold"]
-    any_door("create", "--namespace", name, "-f", "-", input=json.dumps(held))
-    any_door("delete", "namespace", name, "--wait=false")
-    assert re.search(rf"^{name} +Terminating ", any_door("get", "ns", name), re.MULTILINE)
-    done = any_door.try_to("create", "--namespace", name, "-f", "-", input=any_door.manifest(name="web-2"))
+    any_version("create", "--namespace", name, "-f", "-", input=json.dumps(held))
+    any_version("delete", "namespace", name, "--wait=false")
+    assert re.search(rf"^{name} +Terminating ", any_version("get", "ns", name), re.MULTILINE)
+    done = any_version.try_to("create", "--namespace", name, "-f", "-", input=any_version.manifest(name="web-2"))
     assert "because it is being terminated" in done.stderr
-    any_door("patch", "--namespace", name, any_door.web, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    any_version("patch", "--namespace", name, any_version.web, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
 
 
-def test_namespace_that_is_missing_is_told(any_door):
-    done = any_door.try_to("create", "--namespace", "nowhere", "-f", "-", input=any_door.manifest())
+def test_namespace_that_is_missing_is_told(any_version):
+    done = any_version.try_to("create", "--namespace", "nowhere", "-f", "-", input=any_version.manifest())
     assert 'namespaces "nowhere" not found' in done.stderr

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import socket
 import subprocess
 
@@ -152,6 +153,17 @@ def test_diff__is_of_the_last_change_by_default(plugin, settings):
     assert json.loads(plugin("diff", "cm/settings", "--revision=2", "--to=1", "-o", "patch").stdout) == {"data": {"color": "red", "size": "1"}}
 
 
+def test_diff__of_revisions_and_objects_as_words(plugin, settings, annals, namespace):
+    wanted = plugin("diff", "cm/settings", "--revision=1", "--to=2").stdout
+    assert wanted and plugin("diff", "cm/settings", "1", "2").stdout == wanted == plugin("diff", "cm", "settings", "1").stdout
+    other = make(annals, namespace, "ConfigMap", "others", "v1")
+    make(annals, namespace, "ControllerRevision", "others-1", metadata={"ownerReferences": own(other)}, revision=7, data={"data": {"color": "blue"}})
+    text = plugin("diff", "cm/settings", "cm/others").stdout
+    assert "--- configmap/settings revision 2" in text and "+++ configmap/others revision 7" in text and "+  color: blue" in text
+    for wrong in (["cm/settings", "x"], ["cm/settings", "1", "x"], ["cm/settings", "1", "2", "3"], ["cm/settings", "1", "--to=2"], ["cm/settings", "-1"]):
+        assert plugin("diff", *wrong).returncode == 2
+
+
 def test_show__is_what_a_revision_holds(plugin, settings):
     assert plugin("show", "cm/settings").stdout == "data:\n  color: green\n  size: \"2\"\n"
     assert json.loads(plugin("show", "cm/settings", "--revision=1", "-o", "json").stdout) == {"data": {"color": "red", "size": "1"}}
@@ -201,14 +213,14 @@ def test_diff__has_colours_elsewhere_when_told(plugin, settings):
 @pytest.mark.parametrize("answer,color", [("n\n", "green"), ("\n", "green"), ("y\n", "red"), ("Yes\n", "red")])
 def test_undo__asks_who_can_answer(annals, namespace, settings, answer, color):
     status, seen = on_terminal(annals, namespace, "undo", "cm/settings", answer=answer)
-    assert status == 0 and "configmap/settings will be as in revision 1. Go on? [y/N]" in seen and "-  color: green" in seen, seen
+    assert status == 0 and "configmap/settings will be restored to revision 1. Continue? [y/N]" in seen and "-  color: green" in seen, seen
     assert annals.get(f"/api/v1/namespaces/{namespace}/configmaps/settings").json["data"]["color"] == color
     assert ("was left as it is" in seen) == (color == "green")
 
 
 def test_undo__does_not_ask_who_has_answered(annals, namespace, settings):
     status, seen = on_terminal(annals, namespace, "undo", "cm/settings", "--yes")
-    assert status == 0 and "Go on?" not in seen and "rolled back to revision 1" in seen
+    assert status == 0 and "Continue?" not in seen and "rolled back to revision 1" in seen
     assert annals.get(f"/api/v1/namespaces/{namespace}/configmaps/settings").json["data"]["color"] == "red"
 
 
@@ -231,6 +243,37 @@ def test_flags__say_where_and_who(folder, serve, etcd):
     assert "cannot be asked" in run("--server", server.url, "--token=root-token").stderr, "who is it?"
     assert "--as-group needs --as" in run(*where, "--as-group=a").stderr
     assert "one line each" in run(*where, "--as=a\r\nX-Remote-User: root").stderr
+
+
+@pytest.mark.parametrize("kubeconfig, more", [
+    (None, []), ("", []), ("one", []), ("one:two", []), ("two:one", []), ("missing:two", []), ("two::missing", []), ("users:two:one", []),
+    ("one:two", ["--context=2"]), ("one", ["--kubeconfig=two"]), ("missing", []), ("missing:gone", []), (":", []), ("one", ["--kubeconfig=missing"]),
+    ("one", ["--context=2"])])
+def test_kubeconfigs__are_those_of_kubectl(folder, kubectl_binary, kubeconfig, more):
+    """The server that the plugin asks is the one that kubectl would; nobody listens there."""
+    def write(name, *items, current=None):
+        lists = {f"{kind}s": [{"name": key, kind: value} for k, key, value in items if k == kind] for kind in ("context", "cluster", "user")}
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **lists, **({"current-context": current} if current else {})}))
+
+    def context(n):
+        return [("context", n, {"cluster": n, "user": n}), ("cluster", n, {"server": f"http://127.0.0.1:{n}"}), ("user", n, {"token": n})]
+
+    write(".kube/config", *context("7"), current="7")
+    write("one", *context("1"), ("cluster", "2", {"server": "http://127.0.0.1:9"}), current="1")
+    write("two", *context("2"), *context("1"), current="2")
+    write("users", ("user", "2", {"token": "of-users"}))
+    env = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+    if kubeconfig is not None:
+        env["KUBECONFIG"] = ":".join(name and str(folder / name) for name in kubeconfig.split(":"))
+    flags = [flag.replace("--kubeconfig=", f"--kubeconfig={folder}/") for flag in more]
+
+    def asked(command):
+        done = processes.run([*command, *flags, "--request-timeout=5s"], env=env)
+        assert done.returncode == 1, done
+        return set(re.findall(r"127\.0\.0\.1(?::| port )(\d+)", done.stderr)) - {"8080"}  # where kubectl looks when it knows of no server
+
+    assert asked([processes.BIN, "kubectl", "log"]) == asked([kubectl_binary, "get", "cm"])
 
 
 def test_flags__say_how_long_a_request_may_take(plugin, folder, settings):
@@ -293,6 +336,23 @@ def test_who_uses__names_what_refers_to_a_revision(plugin, annals, namespace):
 def test_misuse__is_explained(plugin, arguments, status, said):
     done = plugin(*arguments)
     assert done.returncode == status and said in done.stderr, done
+
+
+def test_help__of_a_command(plugin):
+    assert plugin("help", "log").stdout == plugin("log", "--help").stdout != ""
+    wrong = plugin("help", "lgo")
+    assert wrong.returncode == 2 and "there is no command lgo" in wrong.stderr and "log" in wrong.stderr
+
+
+def test_version__is_that_of_the_plugin_and_of_the_server(plugin, annals, folder):
+    server = annals.get("/version").json["gitVersion"]
+    text = plugin("version").stdout
+    assert re.fullmatch(rf"Client Version: v\d+\.\d+\.\d+\nServer Version: {re.escape(server)}\n", text)
+    assert plugin("version", "--client").stdout == text.splitlines(True)[0]
+    both = json.loads(plugin("version", "-o", "json").stdout)
+    assert text.split()[2] == both["clientVersion"]["gitVersion"] and both["serverVersion"]["gitVersion"] == server
+    alone = processes.run([processes.BIN, "kubectl", "version"], env={"HOME": str(folder), "KUBECONFIG": str(folder / "missing")})
+    assert alone.returncode == 1 and alone.stdout == text.splitlines(True)[0] and "$KUBECONFIG names no file" in alone.stderr
 
 
 def test_help__is_there_under_both_names(folder):

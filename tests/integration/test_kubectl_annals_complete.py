@@ -1,4 +1,4 @@
-"""kubectl's completion of kubectl annals: commands, flags, values, types, names, as the shell would be told."""
+"""kubectl's completion of kubectl annals: commands, flags, values, types, names, as the shell would get them."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ def settings(annals, namespace):
 
 
 def test_commands(complete):
-    assert complete("") == (["log", "history", "show", "diff", "undo", "restore", "who-uses", "migrations", "ui"], NO_FILES)
+    assert complete("") == (["log", "history", "show", "diff", "undo", "restore", "who-uses", "migrations", "ui", "version"], NO_FILES)
     assert complete("re") == (["restore"], NO_FILES) and complete("nothing") == ([], NO_FILES) == complete("nothing", "")
 
 
@@ -58,6 +58,9 @@ def test_types(complete):
     assert "snapshots" not in found, "nothing of it is ever stored"
     assert len(found) == len(set(found))
     assert complete("log", "configm") == (["configmaps/"], NO_SPACE | NO_FILES)
+    assert complete("log", "svc,configm") == (["svc,configmaps"], NO_FILES), "a name is another word then"
+    assert {"svc,secrets", "svc,statefulsets"} <= set(complete("log", "svc,")[0])
+    assert complete("undo", "svc,configm") == ([], NO_FILES), "it is about one object"
     assert set(complete("who-uses", "")[0]) == {"providers", *(name for name in found if name.startswith("controllerrevisions"))}
 
 
@@ -67,7 +70,8 @@ def test_names(complete, settings, namespace):
     assert complete("restore", "configmap", "-n", namespace, "") == (["gone"], NO_FILES)
     assert complete("log", f"--namespace={namespace}", "cm", "s") == (["settings"], NO_FILES)
     assert complete("log", "-n", namespace, "cm/settings", "") == ([], NO_FILES) == complete("log", "cm", "settings", "")
-    assert complete("undo", "nothings/") == ([], 1)
+    assert complete("log", "-n", namespace, "svc,cm", "s") == (["settings"], NO_FILES)
+    assert complete("undo", "nothings/") == ([], 1) == complete("log", "cm,nothings", "")
 
 
 @pytest.mark.parametrize("words", [["cm/settings"], ["cm", "settings"]])

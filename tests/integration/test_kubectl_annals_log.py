@@ -1,8 +1,12 @@
 """kubectl annals log: what Histories tell, of everything, of a type, of one object; once, in order, and as it happens."""
 
+import base64
 import json
+import pathlib
+import shutil
 import signal
 import socket
+import tempfile
 import time
 
 import pytest
@@ -94,8 +98,68 @@ def test_log__selects_by_labels_of_the_objects(log, shop):
     shop["a"].alter({"metadata": {"labels": {"app": "x"}}})
     assert [row[1:3] for row in rows(log("cm", "-l", "app=x"))[1:]] == [["configmap/a", "1"], ["configmap/a", "2"]]
     assert log("cm", "--selector=app=y") == "" and "unable to parse" in log("cm", "-l", "a b", status=1)
-    for arguments in (["-l", "app=x"], ["cm/a", "-l", "app=x"], ["cm", "-w", "-l", "app=x"]):
-        assert "-l selects among the objects of a TYPE" in log(*arguments, status=1)
+    assert {row[1] for row in rows(log("svc,cm", "-l", "app=x"))[1:]} == {"configmap/a"}
+    assert "-l selects among the objects of a TYPE" in log("-l", "app=x", status=2)
+    for arguments in (["cm/a", "-l", "app=x"], ["cm", "a", "-l", "app=x"]):
+        assert "name cannot be provided when a selector is specified" in log(*arguments, status=2)
+
+
+def test_log__of_several_types_and_objects(log, shop):
+    everything = rows(log())[1:]
+    assert rows(log("configmaps,svc"))[1:] == everything == rows(log("cm/a", "svc/web", "cm/b"))[1:]
+    assert {row[1] for row in rows(log("cm", "a", "b"))[1:]} == {"configmap/a", "configmap/b"}
+    assert {row[1] for row in rows(log("cm/a", "service/web"))[1:]} == {"configmap/a", "service/web"}
+    assert {row[1] for row in rows(log("cm,svc", "web"))[1:]} == {"service/web"}, "of each type the one with this name"
+    assert [row[1:3] for row in rows(log("cm,nodes", "--by=alice"))[1:]] == [["configmap/a", "2"]], "a type without a namespace looks in all"
+    assert "there is no need to specify a resource type" in log("cm", "svc/web", status=1)
+    assert "resource type" in log("cm,nothings", status=1)
+
+
+def test_log__says_who_and_what(log, shop):
+    assert [row[1:3] for row in rows(log("--by=alice"))[1:]] == [["configmap/a", "2"]]
+    assert [row[3] for row in rows(log("--by", "kubectl"))[1:]] == ["a-controller,kubectl"]
+    assert [row[1:3] for row in rows(log("--path=/data/x"))[1:]] == [["configmap/a", "2"]] == [row[1:3] for row in rows(log("--path=/data"))[1:]]
+    shop["a"].patch({"data": {"x": "3"}}, managers=["root"], paths=["/data/x"])
+    assert [row[2] for row in rows(log("--by=root", "--path=/data/x"))[1:]] == ["3"]
+    done = annals_log(shop["a"].server, shop["a"].namespace, "--path=/spec/type")
+    assert "1 changes list only some of their paths, and may be of /spec/type, too" in done.stderr
+    assert "--path must be a JSON pointer" in log("--path=data", status=2)
+
+
+def test_log__shows_differences(log, shop):
+    text = log("cm/a", "-p", "--no-headers")
+    created, changed = text.split("\n\n")[:2]
+    assert created.splitlines()[0].endswith("Created") and "+  x: \"1\"" in created and "\n-" not in created.replace("\n--- ", "")
+    assert changed.splitlines()[0].endswith("Changed /data/x") and "-  x: \"1\"\n+  x: \"2\"" in changed
+    deleted = log("cm/b", "-p").split("\n\n")[1]
+    assert deleted.splitlines()[0].endswith("Deleted") and "-  name: b" in deleted
+    shop["a"].patch({"data": {"x": "3"}}, limit=1)
+    assert "(a revision that this needs is not kept any more)" in log("cm/a", "-p")
+    assert "\x1b[32m+  x: \"3\"" in log("cm/a", "-p", "--color=always")
+    assert "--patch goes with" in log("-p", "-o", "json", status=2)
+
+
+def test_log__shows_no_value_of_a_secret(annals, log, namespace):
+    key = Recorded(annals, namespace, "Secret", "key")
+    key.make(stringData={"password": "swordfish"})
+    key.patch({"stringData": {"password": "herring"}}, paths=["/data/password"])
+    text = log("secret/key", "-p")
+    assert text.count("*** (") >= 2
+    for plain in ("swordfish", "herring"):
+        assert plain not in text and base64.b64encode(plain.encode()).decode() not in text
+
+
+def test_log__of_a_time(log, shop):
+    times = [row[0] for row in rows(log())[1:]]
+    assert [row[0] for row in rows(log(f"--since-time={times[2]}"))[1:]] == times[2:]
+    assert [row[0] for row in rows(log(f"--until={times[2]}"))[1:]] == times[:2]
+    assert [row[0] for row in rows(log(f"--since-time={times[1]}", f"--until={times[3]}"))[1:]] == times[1:3]
+    shop["a"].patch({"data": {"x": "3"}}, time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 20 * 3600)))
+    assert [row[2] for row in rows(log("--since=1d"))[1:]] == ["3"] == [row[2] for row in rows(log("--since=0d21h"))[1:]]
+    assert log("--since=19h") == "" and len(rows(log("--until=19h"))) == 8 and len(rows(log("--until=1d"))) == 7
+    for wrong in (["--since=1x"], ["--since=d"], ["--since=-1d"], ["--since=1h", f"--since-time={times[0]}"], ["--since-time=yesterday"],
+                  ["--until=soon"], ["--until=1h", "-f"]):
+        assert wrong[-1].split("=")[0] in log(*wrong, status=2)
 
 
 def test_log__can_be_short(log, shop):
@@ -105,6 +169,9 @@ def test_log__can_be_short(log, shop):
     shop["a"].patch({"data": {"x": "3"}}, time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     assert [row[1:3] for row in rows(log("--since=1h"))] == [["OBJECT", "REVISION"], ["configmap/a", "3"]]
     assert "--since" in log("--since=soon", status=2)
+    done = annals_log(shop["a"].server, shop["a"].namespace, "--tail=0")
+    assert (done.stdout, done.stderr) == ("", ""), "as kubectl logs"
+    assert len(rows(log("--tail=-1", "--no-headers"))) == 7 and "--tail" in log("--tail=-2", status=2)
 
 
 def test_log__in_other_forms(log, shop):
@@ -122,6 +189,44 @@ def test_log__does_not_let_objects_speak_to_the_terminal(log, shop):
     shop["a"].patch({"data": {"x": "3"}}, managers=["eve\x1b[2J\u202e"], paths=["/data/\x1b]0;x\x07"], cause="\x9b31m")
     for form in ("wide", "json", "yaml"):
         assert not any(c in log("-o", form) for c in "\x1b\x07\x9b\u202e")
+
+
+@pytest.fixture(scope="module")
+def quiet():
+    """A server whose Recorders are this test's alone."""
+    server = processes.Up(pathlib.Path(tempfile.mkdtemp(prefix="annals-")), "--store=memory")
+    yield server
+    server.stop()
+    shutil.rmtree(server.dir, ignore_errors=True)
+
+
+def test_log__says_why_there_is_nothing(quiet):
+    def why(*arguments, **more):
+        done = processes.run([processes.BIN, "kubectl", "log", *arguments], env=quiet.kubectl_env(**more))
+        assert (done.returncode, done.stdout) == (0, ""), done
+        return done.stderr
+
+    def record(name, **spec):
+        made = quiet.post(f"{V1}/recorders", {"apiVersion": "annals.dev/v1", "kind": "Recorder", "metadata": {"name": name}, "spec": spec})
+        assert made.status == 201, made
+        processes.retry_until(lambda: "True" in str(quiet.get(f"{V1}/recorders/{name}").json.get("status", {}).get("conditions")), "it records")
+
+    secrets = [{"groups": [""], "resources": ["secrets"]}]
+    assert why() == why("cm") == why("cm/a") == "No changes found: there is no Recorder, so nothing is recorded.\n"
+    record("others", resources=secrets, namespaceSelector={"matchLabels": {"team": "x"}})
+    record("chosen", resources=secrets, objectSelector={"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]})
+    assert quiet.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}}).status == 201
+    assert quiet.post("/api/v1/namespaces/default/secrets", {"metadata": {"name": "s", "labels": {"app": "z"}}}).status == 201
+    assert why("cm/a") == "No changes found: no Recorder names configmaps (kubectl get recorders).\n" == why("configmaps")
+    assert why("cm/none") == "No changes found: it does not exist, and nothing of it is recorded.\n"
+    assert why() == "No changes found in namespace default.\n"
+    said = why("secret/s")
+    assert "Recorder others selects other namespaces (spec.namespaceSelector)" in said
+    assert "Recorder chosen selects other objects (spec.objectSelector)" in said
+    assert why("secrets") == "No changes found: Recorder chosen names secrets, and has recorded none.\n"
+    assert quiet.post("/api/v1/namespaces/default/secrets", {"metadata": {"name": "t", "labels": {"app": "x"}}}).status == 201
+    processes.retry_until(lambda: quiet.get(f"{V1}/namespaces/default/histories").json["items"], "a History")
+    assert why("secrets", "--by=nobody") == "No changes found: 1 changes are recorded, and none of them is what the flags ask for.\n"
 
 
 class Follower:
@@ -157,6 +262,38 @@ def test_log__follows(annals, namespace, shop):
         follower.interrupt()
 
 
+def test_log__follows_objects_with_labels(annals, namespace, shop):
+    shop["a"].alter({"metadata": {"labels": {"app": "x"}}})
+    follower = Follower(annals, namespace, "cm,svc", "-l", "app=x")
+    try:
+        follower.lines(3)
+        shop["web"].patch({"spec": {"ports": [{"port": 82}]}})  # without such a label
+        shop["a"].patch({"data": {"x": "3"}}, paths=["/data/x"])
+        follower.lines(4)
+        shop["web"].alter({"metadata": {"labels": {"app": "x"}}})
+        shop["web"].patch({"spec": {"ports": [{"port": 83}]}})
+        follower.lines(5)
+        shop["a"].alter({"metadata": {"labels": {"app": "y"}}})
+        shop["a"].patch({"data": {"x": "4"}}, paths=["/data/x"])
+        follower.lines(6)
+        shop["a"].patch({"data": {"x": "5"}}, paths=["/data/x"])  # it has lost the label by then
+        shop["web"].delete()
+        lines = follower.lines(7)
+        assert [line.split()[1] for line in lines[1:]] == ["configmap/a"] * 3 + ["service/web", "configmap/a", "service/web"], lines
+    finally:
+        follower.interrupt()
+
+
+def test_log__follows_with_differences(annals, namespace, shop):
+    follower = Follower(annals, namespace, "cm/a", "-p")
+    try:
+        processes.retry_until(lambda: "revision 2" in follower.process.stdout.text, "what is recorded")
+        shop["a"].patch({"data": {"x": "3"}}, paths=["/data/x"])
+        processes.retry_until(lambda: "+  x: \"3\"" in follower.process.stdout.text, "the difference")
+    finally:
+        follower.interrupt()
+
+
 def test_log__follows_in_other_forms(annals, namespace, shop):
     follower = Follower(annals, namespace, "cm/a", "-o", "yaml")
     names = Follower(annals, namespace, "-o", "name")
@@ -175,7 +312,7 @@ def test_log__follows_in_other_forms(annals, namespace, shop):
 
 
 def test_log__follows_where_the_watch_has_lost_its_place(folder, serve, etcd, certificates):
-    """What happened meanwhile is told once; so is what happened when the watch had only been cut."""
+    """Changes made meanwhile are printed once; so is what happened when the watch had only been cut."""
     server = serve(etcd().endpoint)
     processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
     between = Between(server, certificates)

@@ -71,6 +71,31 @@ def test_show__is_the_recorded_state(plugin, settings):
     assert first["data"] == {"color": "red", "size": "1"} and "uid" not in first["metadata"]
 
 
+TEMPLATES = [
+    "{.metadata.name}", ".metadata.name", "metadata.name", "{.spec.ports[*].port}", "{.spec.ports[0].name}{\"\\n\"}", "{.spec.ports[-1].port}",
+    "{.spec.ports[0:2].port}", "{.spec.ports[1:].port}", "{['metadata']['name']} is it", "{.metadata.annotations.example\\.com/a}",
+    "{.metadata.annotations['example\\.com/a']}", "{range .spec.ports[*]}{.name}={.port}{'\\t'}{end}|", "{.spec.ports[?(@.port==80)].name}",
+    '{.spec.ports[?(@.name=="b")].port}', "{.spec.ports[?(@.port>80)].name}", "{.spec.ports[?(@.nodePort)].name}", "{.spec.none.at.all}x",
+    "{..port}", "{.spec.selector}", "{$.kind}", "{range .spec.none[*]}{.x}{end}y"]
+
+
+def test_show__prints_templates_as_kubectl_does(plugin, annals, namespace):
+    web = Recorded(annals, namespace, "Service", "web")
+    web.make(metadata={"annotations": {"example.com/a": "yes"}},
+             spec={"selector": {"app": "web"}, "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}, {"name": "c", "port": 82}]})
+    columns = "custom-columns=NAME:.metadata.name,PORTS:.spec.ports[*].port,NONE:.x.y,APP:{.spec.selector.app}"
+    for template in [*(f"jsonpath={template}" for template in TEMPLATES), columns]:
+        wanted = annals.kubectl("get", "service", "web", "-n", namespace, "-o", template)
+        assert wanted.returncode == 0, wanted
+        assert plugin("show", "svc/web", "-o", template).stdout == wanted.stdout, template
+    for wrong in ("jsonpath={.a", "jsonpath={range .a[*]}x", "jsonpath={.a[}", "jsonpath={.a[?(@.b==)]}", "custom-columns=A", "custom-columns=A:.a[", "jsonpath="):
+        assert "--output" in plugin("show", "svc/web", "-o", wrong, status=2).stderr
+    listed = plugin("log", "svc/web", "-o", "jsonpath={range .items[*]}{.subject.name} {.change.type}{\"\\n\"}{end}").stdout
+    assert listed == "web Created\n"
+    assert plugin("log", "svc", "-o", "custom-columns=WHAT:.change.type", "--no-headers").stdout == "Created\n"
+    assert plugin("history", "svc/web", "-o", "custom-columns=N:.revision").stdout == "N\n1\n"
+
+
 def test_diff__of_any_two(plugin, settings):
     assert "-  color: green\n-  size: \"1\"\n+  color: blue\n" in plugin("diff", "cm/settings").stdout
     patch = json.loads(plugin("diff", "cm/settings", "--revision=3", "--to=1", "-o", "patch").stdout)
@@ -85,7 +110,47 @@ def test_revisions__are_found_by_the_numbers_they_had(plugin, settings):
     assert "unable to find revision 7" in plugin("show", "cm/settings", "--revision=7", status=1).stderr
 
 
+def test_revisions__are_found_by_numbers_that_no_change_has_any_more(plugin, settings):
+    settings.patch({"data": {"color": "green", "size": "1"}})
+    for i in range(52):  # a History lists 50 changes
+        settings.patch({"data": {"size": str(i % 2 + 7)}}, limit=100)
+    settings.patch({"data": {"color": "green", "size": "1"}}, limit=100)
+    newest = int(rows(plugin("history", "cm/settings").stdout)[-1][0])
+    assert newest > 50
+    for number in (2, 4):
+        assert plugin("show", "cm/settings", f"--revision={number}").stdout == plugin("show", "cm/settings", f"--revision={newest}").stdout
+
+
 # ---- undo ----
+
+
+def test_undo__of_what_answers_do_not_show(plugin, annals, namespace):
+    """kube-apiserver's watch shows spec.internalTrafficPolicy of an ExternalName, and its answers do not. It is recorded."""
+    ext = Recorded(annals, namespace, "Service", "ext")
+
+    def state():
+        shown = state_of(ext.get())
+        return {**shown, "spec": {**shown["spec"], "internalTrafficPolicy": "Cluster"}}
+
+    ext.make(spec={"type": "ExternalName", "externalName": "a.example.com"})
+    ext.take(state=state())
+    ext.alter({"spec": {"externalName": "b.example.com"}})
+    ext.take(state=state())
+    assert "internalTrafficPolicy" not in ext.get()["spec"]
+    assert plugin("undo", "svc/ext").stdout.startswith("service/ext rolled back to revision 2")
+    assert ext.get()["spec"]["externalName"] == "a.example.com"
+    assert "has been changed since revision 3" in plugin("undo", "svc/ext", status=1).stderr, "what really differs still does"
+
+
+def test_undo__warns_of_what_is_applied(plugin, annals, namespace):
+    shop = Recorded(annals, namespace, "ConfigMap", "shop")
+    applied = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}
+    shop.make(metadata=applied, data={"limit": "100"})
+    shop.patch({"data": {"limit": "1"}})
+    for more in (["--dry-run=server"], []):
+        warned = plugin("undo", "cm/shop", *more).stderr
+        assert "Warning: configmap/shop has been applied from a file" in warned and "Change the file, too" in warned
+    assert shop.get()["metadata"]["annotations"] == applied["annotations"]
 
 
 def test_undo__goes_back_to_what_was_before(plugin, settings):
@@ -267,7 +332,7 @@ def test_undo__leaves_out_owners_that_are_gone(plugin, settings, annals, namespa
 def test_undo__asks_on_a_terminal(settings, annals, namespace):
     for answer, color in (("n\n", "blue"), ("y\n", "green")):
         status, seen = on_terminal(annals, namespace, "undo", "cm/settings", answer=answer)
-        assert status == 0 and "\x1b[31m-  color: blue" in seen and "Go on? [y/N]" in seen, seen
+        assert status == 0 and "\x1b[31m-  color: blue" in seen and "Continue? [y/N]" in seen, seen
         assert settings.get()["data"]["color"] == color
 
 
@@ -295,7 +360,7 @@ def test_restore__makes_a_deleted_object_again(plugin, settings):
 def test_restore__asks_on_a_terminal(settings, annals, namespace):
     settings.delete()
     status, seen = on_terminal(annals, namespace, "restore", "cm/settings", answer="n\n")
-    assert status == 0 and "configmap/settings will be made again as in revision 3. Go on? [y/N]" in seen and "was not made again" in seen, seen
+    assert status == 0 and "configmap/settings will be recreated from revision 3. Continue? [y/N]" in seen and "was not recreated" in seen, seen
     assert "\x1b[32m+  color: blue" in seen and "--- configmap/settings now" in seen
     assert settings.server.get(settings.path).status == 404
     status, seen = on_terminal(annals, namespace, "restore", "cm/settings", answer="y\n")
@@ -303,7 +368,7 @@ def test_restore__asks_on_a_terminal(settings, annals, namespace):
     settings.take("Created")
     settings.delete()
     status, seen = on_terminal(annals, namespace, "restore", "cm/settings", "--yes")
-    assert status == 0 and "Go on?" not in seen and "+  color: blue" in seen and settings.get()["data"]["color"] == "blue"
+    assert status == 0 and "Continue?" not in seen and "+  color: blue" in seen and settings.get()["data"]["color"] == "blue"
 
 
 def test_restore__shows_no_value_of_a_secret(plugin, annals, namespace):
@@ -387,7 +452,7 @@ def test_a_recorder__and_what_somebody_makes_of_it(recorded, plugin, annals, nam
     assert annals.patch(f"{path}/a", {"data": {"x": "2", "counter": "2"}}).status == 200
     assert log(2)[1][::2] == ["2", "Changed /data/x"]
     assert annals.patch(f"{path}/a", {"data": {"counter": "3"}}).status == 200
-    assert plugin("undo", "cm/a").stdout == "configmap/a rolled back to revision 1\n"
+    assert plugin("undo", "cm/a").stdout == "configmap/a rolled back to revision 1, now 3\n"
     assert annals.get(f"{path}/a").json["data"] == {"x": "1", "counter": "3"}
     assert log(3)[2][::2] == ["3", "Changed /data/x"]
     assert annals.delete(f"{path}/a").status == 200

@@ -19,7 +19,7 @@ NAMESPACE = "default"
 APPS, BETA = "apps/v1", "annals.dev/v1beta1"
 TYPES = {APPS: "statefulset.apps", BETA: "statefulset.annals.dev"}
 CARRIERS = ("controllerrevisions", "podtemplates")
-FAMILIES = [(door, carrier) for door in TYPES for carrier in CARRIERS]
+FAMILIES = [(api_version, carrier) for api_version in TYPES for carrier in CARRIERS]
 names = (f"web{n}" for n in itertools.count(1))
 
 
@@ -55,18 +55,18 @@ def template(image, **more):
 class Set:
     """One StatefulSet, and what its controller would keep of it."""
 
-    def __init__(self, server, door=APPS, carrier="controllerrevisions"):
-        self.server, self.door, self.carrier, self.name = server, door, carrier, next(names)
+    def __init__(self, server, api_version=APPS, carrier="controllerrevisions"):
+        self.server, self.api_version, self.carrier, self.name = server, api_version, carrier, next(names)
         self.number = 0
 
-    def create(self, image, door=APPS, **more):
-        body = {"apiVersion": door, "kind": "StatefulSet", "metadata": {"name": self.name}, "spec": {
+    def create(self, image, api_version=APPS, **more):
+        body = {"apiVersion": api_version, "kind": "StatefulSet", "metadata": {"name": self.name}, "spec": {
             "selector": {"matchLabels": {"app": "web"}}, "serviceName": "web", "template": template(image, **more.pop("template", {})), **more}}
-        self.uid = answered(self.server.post(path(door, "statefulsets"), body), 201)["metadata"]["uid"]
+        self.uid = answered(self.server.post(path(api_version, "statefulsets"), body), 201)["metadata"]["uid"]
         return self.keep()
 
-    def get(self, door=APPS):
-        return answered(self.server.get(path(door, "statefulsets", self.name)))
+    def get(self, api_version=APPS):
+        return answered(self.server.get(path(api_version, "statefulsets", self.name)))
 
     def image(self):
         return self.get()["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -84,7 +84,7 @@ class Set:
         """A revision of what it is now. Its name."""
         self.number += 1
         name, shown = f"{self.name}-{self.number}", self.get()["spec"]["template"]
-        owner = [{"apiVersion": self.door, "kind": "StatefulSet", "name": self.name, "uid": self.uid, "controller": True, "blockOwnerDeletion": True}]
+        owner = [{"apiVersion": self.api_version, "kind": "StatefulSet", "name": self.name, "uid": self.uid, "controller": True, "blockOwnerDeletion": True}]
         if self.carrier == "podtemplates":
             body = {"apiVersion": "v1", "kind": "PodTemplate", "template": shown, "metadata": {"name": name, "ownerReferences": owner, "labels": {
                 "created-by-statefulset": self.name, "statefulset-template-revision": str(self.number)}}}
@@ -102,7 +102,7 @@ class Set:
         answered(self.server.put(path(APPS, "statefulsets", self.name, "status"), now))
 
     def plugin(self, command, *arguments, config=None):
-        return processes.run([processes.BIN, "kubectl", command, f"{TYPES[self.door]}/{self.name}", *arguments, "-n", NAMESPACE,
+        return processes.run([processes.BIN, "kubectl", command, f"{TYPES[self.api_version]}/{self.name}", *arguments, "-n", NAMESPACE,
                               "--kubeconfig", config or self.server.config])
 
     def said(self, command, *arguments):
@@ -152,7 +152,7 @@ def test_diff__shows_templates(web):
 # seeds: U87
 def test_undo__goes_to_the_one_before(web):
     before = web.get()
-    assert web.said("undo") == f"{TYPES[web.door]}/{web.name} rolled back to revision 2\n"
+    assert web.said("undo") == f"{TYPES[web.api_version]}/{web.name} rolled back to revision 2\n"
     after = web.get()
     assert after["spec"]["template"]["spec"]["containers"][0]["image"] == "i:2"
     del before["spec"]["template"], after["spec"]["template"]
@@ -176,7 +176,7 @@ def test_undo__goes_to_any_and_says_when_it_is_there(web):
 @pytest.mark.parametrize("where", ["server", "client"])
 def test_undo__in_a_dry_run_changes_nothing(web, where):
     before = web.get()
-    assert web.said("undo", f"--dry-run={where}") == f"{TYPES[web.door]}/{web.name} rolled back to revision 2 ({where} dry run)\n"
+    assert web.said("undo", f"--dry-run={where}") == f"{TYPES[web.api_version]}/{web.name} rolled back to revision 2 ({where} dry run)\n"
     shown = json.loads(web.said("undo", f"--dry-run={where}", "-o", "json"))
     assert shown["spec"]["template"]["spec"]["containers"][0]["image"] == "i:2"
     assert ("$patch" in shown["spec"]["template"]) == (where == "client")
@@ -228,10 +228,10 @@ def test_undo__of_a_set_that_is_updated_by_hand(server):
     assert "rolled back to revision 2" in web.said("undo") and web.image() == "i:2"
 
 
-@pytest.mark.parametrize("door", TYPES)
-def test_undo__looks_again_when_the_set_has_changed(server, certificates, folder, door):
+@pytest.mark.parametrize("api_version", TYPES)
+def test_undo__looks_again_when_the_set_has_changed(server, certificates, folder, api_version):
     """Between the look and the write the update is completed: what was the way back is none any more."""
-    web = Set(server, door)
+    web = Set(server, api_version)
     web.create("i:1")
     web.update("i:2")
     web.update("i:3")
@@ -240,7 +240,7 @@ def test_undo__looks_again_when_the_set_has_changed(server, certificates, folder
     try:
         held = gate.hold("PATCH", f"/statefulsets/{web.name}")
         config = processes.write_kubeconfig(folder / "gate.kubeconfig", gate.url, certificates)
-        undo = processes.Process([processes.BIN, "kubectl", "undo", f"{TYPES[door]}/{web.name}", "-n", NAMESPACE, "--kubeconfig", config])
+        undo = processes.Process([processes.BIN, "kubectl", "undo", f"{TYPES[api_version]}/{web.name}", "-n", NAMESPACE, "--kubeconfig", config])
         held.await_arrival()
         web.report(f"{web.name}-3", f"{web.name}-3")
         held.release()
@@ -261,16 +261,16 @@ def test_undo__says_which_version_allows_it(server, carrier):
     assert done.returncode == 1 and "Invalid" in done.stderr and "terminationGracePeriodSeconds" in done.stderr, done
     assert f"{BETA} lets only the containers of a template change" in done.stderr
     assert f"kubectl annals undo statefulset.apps/{web.name}" in done.stderr and web.image() == "i:2"
-    web.door = APPS
+    web.api_version = APPS
     assert "rolled back to revision 1" in web.said("undo") and web.get()["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 5
 
 
 # seeds: U87 U88
-@pytest.mark.parametrize("door", TYPES)
-def test_undo__with_a_controller(room, door):
+@pytest.mark.parametrize("api_version", TYPES)
+def test_undo__with_a_controller(room, api_version):
     """A canary of B and one of C, on a set of A. Undo ends the update at A, not at B; and done again it takes that back."""
     def undo():
-        done = processes.run([processes.BIN, "kubectl", "undo", f"{TYPES[door]}/web", "-n", room.namespace, "--kubeconfig", room.server.kubeconfig])
+        done = processes.run([processes.BIN, "kubectl", "undo", f"{TYPES[api_version]}/web", "-n", room.namespace, "--kubeconfig", room.server.kubeconfig])
         assert done.returncode == 0, done
         return done.stdout.strip()
 
@@ -278,9 +278,9 @@ def test_undo__with_a_controller(room, door):
         it = room.get()
         return room.is_observed() and list(room.images().values()) == list(images) and it["status"]["readyReplicas"] == len(images)
 
-    room.running(door=BETA, replicas=2, generationPartition=1)
+    room.running(api_version=BETA, replicas=2, generationPartition=1)
     for image in ("i:2", "i:3"):
-        room.image(image, door=door)
+        room.image(image, api_version=api_version)
         room.until(lambda: has_images("i:1", image), f"the canary of {image}")  # pylint: disable=cell-var-from-loop
     assert undo().endswith("rolled back to revision 1")
     room.settle()

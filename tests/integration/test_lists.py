@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from objects import ANNALS, APPS, DOORS, NAMESPACES, owner, revision, revisions
+from objects import ANNALS, APPS, API_VERSIONS, NAMESPACES, owner, revision, revisions
 from processes import NO_CONTROLLERS, retry_until
 
 TABLE = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
@@ -15,14 +15,14 @@ BOOKMARKS = "&allowWatchBookmarks=true"
 INITIAL = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" + BOOKMARKS
 
 
-@pytest.fixture(params=DOORS)
-def door(request):
+@pytest.fixture(params=API_VERSIONS)
+def api_version(request):
     return request.param
 
 
 @pytest.fixture
-def path(annals, namespace, door):
-    return revisions(namespace, door)
+def path(annals, namespace, api_version):
+    return revisions(namespace, api_version)
 
 
 def names(answer):
@@ -36,9 +36,9 @@ def version_of(answer):
 
 def create(annals, path, *names, **metadata):
     """The resourceVersion of the last."""
-    door = path.split("/namespaces")[0][6:]
+    api_version = path.split("/namespaces")[0][6:]
     for number, name in enumerate(names, 1):
-        made = annals.post(path, revision(name, number, door=door, **metadata))
+        made = annals.post(path, revision(name, number, api_version=api_version, **metadata))
         assert made.status == 201, made
     return version_of(made)
 
@@ -46,18 +46,18 @@ def create(annals, path, *names, **metadata):
 # ---- lists ----
 
 
-def test_empty_list_has_a_version(annals, path, door):
+def test_empty_list_has_a_version(annals, path, api_version):
     empty = annals.get(path).json
-    assert (empty["kind"], empty["apiVersion"], empty["items"]) == ("ControllerRevisionList", door, [])
+    assert (empty["kind"], empty["apiVersion"], empty["items"]) == ("ControllerRevisionList", api_version, [])
     assert int(empty["metadata"]["resourceVersion"]) > 0
 
 
-def test_list_is_sorted_by_name_and_kept_to_its_namespace(annals, namespace, path, door):
+def test_list_is_sorted_by_name_and_kept_to_its_namespace(annals, namespace, path, api_version):
     create(annals, path, "c", "a", "b")
     assert names(annals.get(path)) == ["a", "b", "c"]
-    everywhere = annals.get(f"/apis/{door}/controllerrevisions").json["items"]
+    everywhere = annals.get(f"/apis/{api_version}/controllerrevisions").json["items"]
     assert [item["metadata"]["name"] for item in everywhere if item["metadata"]["namespace"] == namespace] == ["a", "b", "c"]
-    assert names(annals.get(revisions("nowhere", door))) == []
+    assert names(annals.get(revisions("nowhere", api_version))) == []
 
 
 # seeds: H3
@@ -84,7 +84,7 @@ def test_field_selectors_of_annals(annals, namespace, selector, expected):
     create(annals, path, "a")
     create(annals, path, "b", ownerReferences=[owner("web")])
     if selector.startswith("data."):
-        annals.post(path, revision("c", 9, {"apiVersion": "v1", "kind": "Pod"}, door=ANNALS))
+        annals.post(path, revision("c", 9, {"apiVersion": "v1", "kind": "Pod"}, api_version=ANNALS))
     assert names(annals.get(f"{path}?fieldSelector={selector.replace('=', '%3D')}")) == expected
 
 
@@ -192,7 +192,7 @@ def summary(event):
     return event["type"], event["object"]["metadata"].get("name")
 
 
-def test_watch_from_now_shows_what_is_there_and_what_comes(annals, path, door):
+def test_watch_from_now_shows_what_is_there_and_what_comes(annals, path, api_version):
     create(annals, path, "b", "a")
     with annals.watch(path + "?watch=1") as watch:
         assert (watch.status, watch.response.headers["Content-Type"]) == (200, "application/json")
@@ -202,7 +202,7 @@ def test_watch_from_now_shows_what_is_there_and_what_comes(annals, path, door):
         annals.delete(path + "/c")
         events = next_events(watch, 3)
         assert [summary(e) for e in events] == [("ADDED", "c"), ("MODIFIED", "c"), ("DELETED", "c")]
-        assert {e["object"]["apiVersion"] for e in events} == {door}
+        assert {e["object"]["apiVersion"] for e in events} == {api_version}
         versions = [int(e["object"]["metadata"]["resourceVersion"]) for e in events]
         assert versions == sorted(set(versions))
         assert (events[1]["object"]["revision"], events[2]["object"]["revision"]) == (5, 5)
@@ -252,26 +252,26 @@ def test_watch_of_one_name(annals, path):
         assert [summary(e) for e in next_events(watch, 2)] == [("ADDED", "b"), ("MODIFIED", "b")]
 
 
-def test_what_happens_through_one_door_is_seen_through_the_other(annals, namespace):
+def test_what_happens_through_one_version_is_seen_through_the_other(annals, namespace):
     with annals.watch(revisions(namespace, ANNALS) + "?watch=1") as watch:
         create(annals, revisions(namespace, APPS), "a")
         event = watch.next()
         assert (summary(event), event["object"]["apiVersion"]) == (("ADDED", "a"), ANNALS)
 
 
-def test_old_watch_paths(annals, namespace, door):
-    create(annals, revisions(namespace, door), "a", "b")
-    with annals.watch(f"/apis/{door}/watch/namespaces/{namespace}/controllerrevisions/b") as watch:
+def test_old_watch_paths(annals, namespace, api_version):
+    create(annals, revisions(namespace, api_version), "a", "b")
+    with annals.watch(f"/apis/{api_version}/watch/namespaces/{namespace}/controllerrevisions/b") as watch:
         assert summary(watch.next()) == ("ADDED", "b")
 
 
-def test_initial_events_end_with_a_bookmark(annals, path, door):
+def test_initial_events_end_with_a_bookmark(annals, path, api_version):
     version = create(annals, path, "a", "b")
     with annals.watch(path + INITIAL) as watch:
         assert [summary(e) for e in next_events(watch, 2)] == [("ADDED", "a"), ("ADDED", "b")]
         mark = watch.next()
         assert mark["type"] == "BOOKMARK"
-        assert (mark["object"]["kind"], mark["object"]["apiVersion"]) == ("ControllerRevision", door)
+        assert (mark["object"]["kind"], mark["object"]["apiVersion"]) == ("ControllerRevision", api_version)
         assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
         assert int(mark["object"]["metadata"]["resourceVersion"]) >= int(version)
         create(annals, path, "c")
@@ -349,8 +349,8 @@ def test_watch_from_too_long_ago_is_told_in_the_stream(up):
     assert (error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == ("Status", 410, "Expired")
 
 
-def test_watch_of_the_future_waits_for_it(up, door):
-    a, path = up(NO_CONTROLLERS), revisions("default", door)
+def test_watch_of_the_future_waits_for_it(up, api_version):
+    a, path = up(NO_CONTROLLERS), revisions("default", api_version)
     names = [f"b{i:03}" for i in range(100)]
     future = int(create(a, path, "a")) + 80  # the server writes its StorageVersions, too
     with a.watch(f"{path}?watch=1&resourceVersion={future}") as watch:
@@ -359,10 +359,10 @@ def test_watch_of_the_future_waits_for_it(up, door):
         assert first != names[0] and summary(watch.next()) == ("ADDED", first)
 
 
-def test_big_objects_come_whole(annals, path, door):
+def test_big_objects_come_whole(annals, path, api_version):
     with annals.watch(path + "?watch=1") as watch:
         for i in range(5):
-            annals.post(path, revision(f"r{i}", data={"text": str(i) * 300000}, door=door))
+            annals.post(path, revision(f"r{i}", data={"text": str(i) * 300000}, api_version=api_version))
         assert [len(e["object"]["data"]["text"]) for e in next_events(watch, 5)] == [300000] * 5
 
 

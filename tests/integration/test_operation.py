@@ -372,7 +372,7 @@ def test_connection_that_never_ends_does_not_keep_its_etcd(up):
 
 def test_streams_of_every_kind_end_cleanly(etcd, serve):
     server = serve(etcd().endpoint)
-    assert server.post(revisions(door=BETA), revision(door=BETA)).status == 201
+    assert server.post(revisions(api_version=BETA), revision(api_version=BETA)).status == 201
     watches = [server.watch(PATH + query, headers=headers) for query, headers in [
         ("?watch=1", None), ("?watch=1&allowWatchBookmarks=true", None), ("?watch=1", {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}),
         ("?watch=1&labelSelector=no%3Done", None)]]

@@ -146,3 +146,37 @@ def test_binding__one_of_several_schedulers_wins(annals, namespace):
     for node in set(nodes) - set(winners):
         assert (answers[node].status, answers[node].json["details"]["name"]) == (409, "p")
         assert f'pod p is already assigned to node "{winners[0]}"' in answers[node].json["message"]
+
+
+def test_ephemeral_containers__come_and_stay(k, annals):
+    k("run", "web", "--image=nginx:1.25")
+    path = f"{k.path}/pods/web/ephemeralcontainers"
+    strategic = "application/strategic-merge-patch+json"
+
+    def patch(*containers, **more):
+        return annals.patch(path, {**more, "spec": {"ephemeralContainers": list(containers)}}, kind=strategic)
+
+    debugger = {"name": "debugger", "image": "busybox", "targetContainerName": "web", "stdin": True}
+    added = patch(debugger, metadata={"labels": {"mine": "no"}})
+    assert added.status == 200 and added.json["metadata"]["generation"] == 2
+    assert "mine" not in added.json["metadata"]["labels"], "nothing else changes"
+    assert added.json["spec"]["ephemeralContainers"] == [
+        {**debugger, "imagePullPolicy": "Always", "resources": {}, "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}]
+    assert annals.get(path).json == k.stored("pods", "web") == added.json
+    assert [c["name"] for c in patch({"name": "second", "image": "busybox"}).json["spec"]["ephemeralContainers"]] == ["second", "debugger"]
+
+    def refused(answer):
+        assert answer.status == 422, answer
+        return {cause["field"]: cause["message"] for cause in answer.json["details"]["causes"]}
+
+    assert "may not be changed" in refused(patch({"name": "debugger", "image": "other"}))["spec.ephemeralContainers"]
+    stored = k.stored("pods", "web")
+    del stored["spec"]["ephemeralContainers"][0]
+    assert "\"second\" may not be removed" in refused(annals.put(path, stored))["spec.ephemeralContainers"]
+    wrong = {"name": "web", "image": "i", "targetContainerName": "nobody", "ports": [{"containerPort": 80}], "livenessProbe": {"exec": {"command": ["x"]}}}
+    causes = refused(patch(wrong))
+    assert causes["spec.ephemeralContainers[0].ports"] == causes["spec.ephemeralContainers[0].livenessProbe"] == \
+        "Forbidden: cannot be set for an Ephemeral Container"
+    assert causes["spec.ephemeralContainers[0].targetContainerName"] == 'Not found: "nobody"'
+    assert causes["spec.ephemeralContainers[0].name"] == 'Duplicate value: "web"'
+    assert k.stored("pods", "web")["metadata"]["generation"] == 3

@@ -140,7 +140,7 @@ def test_a_configmap_of_somebody_else_is_left_alone(server):
 
 
 @pytest.mark.parametrize("harm", ["change", "removal"])
-def test_an_implementation_that_was_harmed_is_mended(server, harm):
+def test_an_implementation_that_was_harmed_is_fixed(server, harm):
     make_provider(server)
     make_dependent(server)
     await_data(server, {"p": {"a": 1}})

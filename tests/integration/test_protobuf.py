@@ -5,16 +5,17 @@ That the bytes are kube-apiserver's is for tests/unit/test_protobuf_write.c and 
 
 import base64
 import gzip
+import io
+import itertools
 import json
-import struct
+import random
 
 import pytest
 
 from objects import APPS, NAMESPACES, revision, revisions
 from processes import retry_until
-from protobuf_fields import fields
+from protobuf_fields import PROTOBUF, decoded, every, fields, frames, only, opened, without_empty
 
-PROTOBUF = "application/vnd.kubernetes.protobuf"
 STREAM = PROTOBUF + ";stream=watch"
 META = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 META_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -135,22 +136,6 @@ def test_other_formats_are_told_what_there_is(annals, namespace):
 
 
 # ---- answers ----
-
-def every(message, number):
-    return [value for found, value in fields(message) if found == number]
-
-
-def only(message, number):
-    [value] = every(message, number)
-    return value
-
-
-def opened(body):
-    """(apiVersion, kind, message) of an envelope."""
-    assert body[:4] == b"k8s\0" and body[-4:] == b"\x1a\0\x22\0", body
-    meta, raw = only(body[4:], 1), only(body[4:], 2)
-    return only(meta, 1).decode(), only(meta, 2).decode(), raw
-
 
 def name_of(item):
     return only(only(item, 1), 1).decode()
@@ -284,21 +269,10 @@ def test_tables_have_no_protobuf(annals):
     assert annals.get(NAMESPACES, headers={"Accept": f"{PROTOBUF}{form},application/json{form}"}).json["kind"] == "Table"
 
 
-def frames(body):
-    """[(type, apiVersion, kind, message)]: each has its length in four bytes."""
-    out = []
-    while body:
-        [n] = struct.unpack(">I", body[:4])
-        assert len(body) >= 4 + n
-        event, body = body[4:4 + n], body[4 + n:]
-        out.append((only(event, 1).decode(), *opened(only(only(event, 2), 1))))
-    return out
-
-
 def watched(annals, path, form=""):
     answer = annals.get(path, headers={"Accept": PROTOBUF + form})
     assert (answer.status, answer.headers["Content-Type"]) == (200, STREAM)
-    return frames(answer.body)
+    return [(kind, *opened(body)) for kind, body in frames(io.BytesIO(answer.body).read)]
 
 
 INITIAL = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1"
@@ -346,9 +320,35 @@ def test_scale_and_reviews(annals, namespace):
     assert (version, kind, only(only(review, 3), 1)) == ("authorization.k8s.io/v1", "SelfSubjectAccessReview", 1)
 
 
-@pytest.mark.parametrize("path, kind", [("/api", "APIVersions"), ("/apis", "APIGroupList"), ("/apis/apps", "APIGroup"), ("/apis/apps/v1", "APIResourceList")])
+@pytest.mark.parametrize("path, kind", [("/api", "APIVersions"), ("/apis", "APIGroupList"), ("/apis/apps", "APIGroup"), ("/apis/apps/v1", "APIResourceList"), ("/api/v1", "APIResourceList")])
 def test_discovery(annals, path, kind):
     assert opened(asked(annals, path).body)[1] == kind
+
+
+# (Accept, is JSON among what it names?): upstream's router ignores order and parameters.
+ACCEPTED = [(f"{PROTOBUF},application/json", True), (f"application/json;q=0.1,{PROTOBUF}", True), ("application/json;as=Table;v=v1;g=meta.k8s.io", True),
+            ("text/html,*/*;q=0.1", True), (PROTOBUF, False), ("application/yaml", False), ("application/*", False), ("APPLICATION/JSON", False)]
+
+
+@pytest.mark.parametrize("accept, is_accepted", ACCEPTED)
+def test_paths_that_are_no_resources(annals, accept, is_accepted):
+    """Each has one form. Some look at Accept before they answer."""
+    version = annals.get("/version", headers={"Accept": accept})
+    assert version.status == (200 if is_accepted else 406)
+    if is_accepted:
+        assert version.headers["Content-Type"] == "application/json" and version.text.startswith('{\n  "major": "1"')
+    for path in ("/", "/index.html"):
+        index = annals.get(path, headers={"Accept": accept})
+        assert (index.status, index.headers["Content-Type"], index.text[:5]) == (200, "application/json", '{\n  "')
+    for path in ("/healthz", "/livez", "/readyz", "/livez/ping"):
+        assert (annals.get(path, headers={"Accept": accept}).status, annals.get(path).text) == (200, "ok")
+    assert annals.get("/metrics", headers={"Accept": accept}).text.startswith("# HELP")
+
+
+def test_openapi_says_that_its_refusals_depend_on_accept(annals):
+    for path in ("/openapi/v2", "/openapi/v3/apis/apps/v1"):
+        refused = annals.get(path, headers={"Accept": "text/html"})
+        assert (refused.status, refused.headers["Vary"], refused.body) == (406, "Accept", b"")
 
 
 def test_aggregated_discovery(annals):
@@ -371,3 +371,192 @@ def test_it_is_kept_for_the_next(annals, configmaps):
         asked(annals, path)
     after = counted()
     assert [b - a for a, b in zip(before, after)] == [2, 0]
+
+
+# ---- the same in all forms ----
+
+JSON_META, PROTOBUF_META = "application/json" + META, PROTOBUF + META
+FORMS = ["application/json", PROTOBUF, JSON_META, PROTOBUF_META]
+NAMES = ["a", "b", "c"]
+
+
+def tier(value):
+    return value["metadata"].get("labels", {}).get("tier")
+
+
+def phase(value):
+    return value.get("status", {}).get("phase")
+
+
+# Selectors, and which objects they mean.
+SELECTORS = [("", lambda value: True), ("labelSelector=tier=red", lambda value: tier(value) == "red"), ("labelSelector=!tier", lambda value: tier(value) is None),
+             ("fieldSelector=metadata.name=b", lambda value: value["metadata"]["name"] == "b")]
+PENDING = ("fieldSelector=status.phase=Pending", lambda value: phase(value) == "Pending")
+
+
+class Story:
+    """Random writes to three objects of a kind; every state of them, which all reads in all forms must show."""
+
+    def __init__(self, annals, path, body, change, selectors, seed):
+        self.annals, self.path, self.body, self.change, self.selectors = annals, path, body, change, selectors
+        self.random = random.Random(seed)
+        self.there = dict.fromkeys(NAMES)
+        self.events = []  # (type, name, old, new), and from the first watch on: revision
+        self.revisions = [int(annals.get(path).json["metadata"]["resourceVersion"])]
+        self.n = 0
+
+    # ---- writes ----
+
+    def write(self):
+        name = self.random.choice(NAMES)
+        self.n += 1
+        if not self.there[name]:
+            self.create(name)
+        else:
+            self.random.choice([self.patch, self.patch, self.patch, self.delete])(name)
+        answer = self.annals.get(f"{self.path}/{name}")
+        old, new = self.there[name], answer.json if answer.status == 200 else None
+        if old != new:
+            self.events.append(({(True, False): "DELETED", (False, True): "ADDED", (True, True): "MODIFIED"}[bool(old), bool(new)], name, old, new))
+        self.there[name] = new
+
+    def labels(self):
+        return {"tier": self.random.choice(["red", "blue", None])}
+
+    def create(self, name):
+        labels = {key: value for key, value in self.labels().items() if value}
+        made = self.annals.post(self.path, {**self.body, "metadata": {"name": name, "labels": labels, **self.body.get("metadata", {})}})
+        assert made.status == 201, made
+
+    def patch(self, name):
+        subresource, change = self.change(self.n)
+        finalizers = {"finalizers": self.random.choice([["n.io/f"], None])}
+        if self.there[name]["metadata"].get("deletionTimestamp"):
+            finalizers = {"finalizers": None}
+        elif "metadata" in self.body:
+            finalizers = {}
+        if subresource and self.random.random() < 0.5:
+            assert self.annals.patch(f"{self.path}/{name}/{subresource}", change).status == 200
+        else:
+            patch = {"metadata": {"labels": self.labels(), **finalizers}, **({} if subresource else change)}
+            assert self.annals.patch(f"{self.path}/{name}", patch).status == 200
+
+    def delete(self, name):
+        assert self.annals.delete(f"{self.path}/{name}?gracePeriodSeconds=0").status in (200, 202)
+
+    # ---- reads ----
+
+    def shown(self, value, form):
+        """An object as an answer in that form should have it."""
+        kept = {"metadata": value["metadata"], **({} if "Partial" in form else {name: value[name] for name in ("data", "revision") if name in value})}
+        return without_empty({**kept, **({"status": {"phase": phase(value)}} if phase(value) and "Partial" not in form else {})})
+
+    def read(self, path, form):
+        form = form.replace("Metadata;", "MetadataList;") if path.startswith("?") else form
+        answer = self.annals.get(self.path + path, headers={"Accept": form})
+        return answer.status, decoded(answer.body) if answer.headers["Content-Type"].startswith(PROTOBUF) else answer.json
+
+    def get(self):
+        name, form = self.random.choice(NAMES), self.random.choice(FORMS)
+        status, body = self.read(f"/{name}{self.random.choice(['', '?resourceVersion=0'])}", form)
+        if not self.there[name]:
+            assert (status, body["reason"]) == (404, "NotFound")
+        else:
+            assert self.shown(body, form) == self.shown(self.there[name], form), f"GET {name} as {form}"
+
+    def list(self):
+        """Now, or as it was."""
+        (selector, matches), form = self.random.choice(self.selectors), self.random.choice(FORMS)
+        n = self.random.randrange(len(self.revisions))
+        there = {}
+        for kind, name, _, new in self.events[:n] if n else self.events:
+            there[name] = None if kind == "DELETED" else new
+        exact = f"&resourceVersionMatch=Exact&resourceVersion={self.revisions[n]}" if n else ""
+        status, body = self.read(f"?{selector}{exact}", form)
+        assert status == 200, body
+        wanted = [self.shown(there[name], form) for name in NAMES if there.get(name) and matches(there[name])]
+        assert [self.shown(item, form) for item in body["items"] or [] if item["metadata"]["name"] in NAMES] == wanted, f"LIST {selector}{exact} as {form}"
+
+    def expected(self, start, matches, form):
+        for (kind, _, old, new), revision in zip(self.events[start:], self.revisions[start + 1:]):
+            before, now = bool(old) and matches(old), bool(new) and matches(new)
+            if before and not now:
+                old = {**old, "metadata": {**old["metadata"], "resourceVersion": str(revision)}}
+                yield "DELETED", self.shown(old, form)
+            elif now:
+                yield "MODIFIED" if before else "ADDED", self.shown(new, form)
+
+    def stream(self, selector, form, revision):
+        """(type, object) of the watch, without end."""
+        with self.annals.watch(f"{self.path}?watch=1&resourceVersion={revision}&{selector}", headers={"Accept": form}) as watch:
+            assert watch.status == 200
+            if form.startswith(PROTOBUF):
+                events = ((kind, decoded(body)) for kind, body in frames(watch.response.read))
+            else:
+                events = ((event["type"], event["object"]) for event in watch)
+            yield from (event for event in events if event[1]["metadata"]["name"] in NAMES)
+
+    def watch(self):
+        (selector, matches), form = self.random.choice(self.selectors), self.random.choice(FORMS)
+        start = self.random.randrange(len(self.events))
+        wanted = list(self.expected(start, matches, form))
+        seen = [(kind, self.shown(body, form)) for kind, body in itertools.islice(self.stream(selector, form, self.revisions[start]), len(wanted))]
+        assert seen == wanted, f"WATCH {selector} from {self.revisions[start]} as {form}"
+
+    def learn_revisions(self):
+        """Deletions alone do not answer theirs: a watch in a form that is not compared with itself."""
+        n = len(self.events) - len(self.revisions) + 1
+        for _, body in itertools.islice(self.stream("", JSON_META, self.revisions[-1]), n):
+            self.revisions.append(int(body["metadata"]["resourceVersion"]))
+        for (_, _, _, new), revision in zip(self.events[-n:] if n else [], self.revisions[-n:]):
+            assert not new or new["metadata"]["resourceVersion"] == str(revision)
+
+
+KINDS = {
+    "configmaps": (lambda namespace: f"{NAMESPACES}/{namespace}/configmaps", {"data": {"n": "0"}}, lambda n: ("", {"data": {"n": str(n)}}), SELECTORS),
+    "controllerrevisions": (revisions, {"data": {"n": 1}, "revision": 1}, lambda n: ("", {"revision": n}), SELECTORS),
+    # Deletion of a pod without finalizers is two changes, as at kube-apiserver.
+    "pods": (lambda namespace: f"{NAMESPACES}/{namespace}/pods", {"metadata": {"finalizers": ["n.io/f"]}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+             lambda n: ("status", {"status": {"phase": ["Pending", "Running"][n % 2]}}), [*SELECTORS, PENDING]),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_form_shows_the_same(annals, namespace, kind, seed):
+    """Events, GETs and LISTs, with selectors and without, of now and of earlier states: bytes that are kept for one are not shown as another."""
+    path, *rest = KINDS[kind]
+    story = Story(annals, path(namespace), *rest, seed)
+    for _ in range(30):
+        while len(story.events) < len(story.revisions):
+            story.write()
+        # Each read may be the first one that encodes the new state, or the one before it.
+        for _ in range(2):
+            story.random.choice([story.get, story.list])()
+        story.learn_revisions()
+        for _ in range(4):
+            story.random.choice([story.get, story.list, story.watch, story.watch])()
+
+
+@pytest.mark.parametrize("is_read_first", [False, True])
+def test_an_object_that_leaves_a_selector(annals, namespace, is_read_first):
+    """Its DELETED event has the old content and the new revision. A GET has the new content at the same revision."""
+    pods = f"{NAMESPACES}/{namespace}/pods"
+    made = annals.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}).json
+    running = annals.patch(f"{pods}/p/status", {"status": {"phase": "Running"}}).json
+
+    def read():
+        assert decoded(asked(annals, f"{pods}/p").body)["status"] == {"phase": "Running"}
+        [item] = decoded(asked(annals, pods).body)["items"]
+        assert item["status"] == {"phase": "Running"}
+
+    def leave():
+        path = f"{pods}?watch=1&fieldSelector=status.phase=Pending&resourceVersion={made['metadata']['resourceVersion']}"
+        with annals.watch(path, headers={"Accept": PROTOBUF}) as watch:
+            kind, body = next(frames(watch.response.read))
+        gone = decoded(body)
+        assert (kind, gone["status"]) == ("DELETED", {"phase": "Pending"})
+        assert gone["metadata"]["resourceVersion"] == running["metadata"]["resourceVersion"]
+
+    for step in [read, leave, read, leave] if is_read_first else [leave, read, leave]:
+        step()

@@ -39,7 +39,7 @@ def test_all_pages_that_it_names_are_there(quick):
 
 
 @pytest.mark.parametrize("path, test", [
-    ("cli/ui/page/views/rollout.js", "rollout"), ("cli/ui/page/page.css", "access"), ("cli/ui/page/store.js", "timeline"), ("cli/ui/sessions.c", "safety"),
+    ("cli/ui/page/views/rollout.js", "rollout"), ("cli/ui/page/page.css", "access"), ("cli/ui/page/store.js", "timeline"), ("cli/ui/access.c", "safety"),
     ("cli/kubectl/page_write.c", "write"), ("tests/browser/test_driver.py", "driver")])
 def test_change_leads_to_its_tests_in_a_browser(path, test):
     files = subprocess.run([SCRIPT, "--list", path], capture_output=True, text=True, check=True).stdout.splitlines()

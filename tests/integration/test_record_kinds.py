@@ -91,7 +91,7 @@ def test_recorder_is_refused_by_field(kubectl, annals, name):
 
 
 def test_recorder_names_what_is_served_here(annals, name):
-    for named, field in (({"groups": ["apps"], "resources": ["statefulsets", "deployments"]}, "spec.resources[0].resources[1]"),
+    for named, field in (({"groups": ["apps"], "resources": ["statefulsets", "gadgets"]}, "spec.resources[0].resources[1]"),
                          ({"groups": ["example.com"], "resources": ["*"]}, "spec.resources[0].resources[0]"),
                          ({"groups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"]}, "spec.resources[0].resources[0]")):
         refused = annals.post(RECORDERS, recorder(name, named))
@@ -107,7 +107,7 @@ def test_recorder_is_applied_with_its_defaults(annals, name):
     assert annals.patch(f"{RECORDERS}/{name}?fieldManager=me", recorder(name), kind=APPLY).json["spec"]["historyLimit"] == 10
 
 
-# ---- nobody has recorded what he cannot read himself ----
+# ---- users may only record what they can read themselves ----
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class Room:
             found = self.recorder(name)
             status = found.get("status", {})
             return (status.get("observedGeneration") == found["metadata"]["generation"]
-                    and [c["status"] for c in status.get("conditions", [])] == ["True"])
+                    and [c["status"] for c in status.get("conditions", []) if c["type"] == "Recording"] == ["True"])
         retry_until(is_recording, "the recorder follows")
 
     def path(self, name=None, resource="configmaps"):
@@ -307,6 +307,39 @@ def test_selectors_choose_and_the_first_recorder_by_name_counts(room):
     assert data(room.states("a") + room.states("b")) == [{"y": "1"}, {"x": "1", "y": "1"}]
     room.change("none", metadata={"labels": {"app": "late"}})
     room.await_types("Created", name="none")
+
+
+def overridden(room, name):
+    """The condition's message; None: it is not there."""
+    conditions = room.recorder(name).get("status", {}).get("conditions", [])
+    return next((c["message"] for c in conditions if c["type"] == "Overridden"), None)
+
+
+def test_a_recorder_in_whose_place_another_one_records_says_so(room):
+    """One that may record nothing but what it redacts, and sorts first, does not silence the other without a word."""
+    later = room.record("configmaps", "secrets", name=f"{room.name}-b", secretData="Record")
+    room.make(data={"a": "1"})
+    room.await_types("Created")
+    assert overridden(room, later) is None
+    first = room.record("configmaps", name=f"{room.name}-a", redact=["/data/*"])
+    said = f"Recorders whose names sort first record objects that this one selects: configmaps by {first}"
+    retry_until(lambda: overridden(room, later) == said, "the second one says who records in its place")
+    assert overridden(room, first) is None
+
+    def events():
+        found = room.send("get", f"{CORE}/namespaces/default/events?fieldSelector=involvedObject.name={later},reason=Overridden")["items"]
+        return [(event["type"], event["message"]) for event in found]
+
+    retry_until(events, "an event of the second one")
+    assert events() == [("Warning", f"Recorder {first} records configmaps that Recorder {later} selects as well, because its name sorts first")]
+    # The rules of each count where it records, and nowhere else.
+    room.change(data={"a": "2"})
+    retry_until(lambda: "redacted" in str(room.states()[-1]["data"]), "the first one's rules count")
+    room.make("s", "secrets", stringData={"p": "q"})
+    room.await_types("Created", name="s", kind="Secret")
+    assert room.states("s", "Secret")[0]["data"] == {"p": base64.b64encode(b"q").decode()}
+    room.send("delete", f"{RECORDERS}/{first}")
+    retry_until(lambda: overridden(room, later) is None, "it records for itself again")
 
 
 def test_namespaces_by_their_labels(room):

@@ -45,7 +45,7 @@ def causes(answer):
     return [(cause["reason"], cause["field"], cause["message"]) for cause in answer.json["details"].get("causes", [])]
 
 
-def test_provider_is_born_with_its_finalizer_at_both_doors(server):
+def test_provider_is_born_with_its_finalizer_at_both_versions(server):
     assert make_provider(server)["metadata"]["finalizers"] == [FINALIZER]
     made = server.post(f"{BETA}/providers", {"metadata": {"name": "q", "finalizers": ["example.com/mine"]}, "spec": {"data": {}}})
     assert made.json["metadata"]["finalizers"] == ["example.com/mine", FINALIZER]
@@ -231,7 +231,7 @@ def test_watch_by_computed_field(server):
     assert seen == [("ADDED", "d"), ("DELETED", "d")]
 
 
-def test_old_door_shows_one_name_and_loses_nothing(server):
+def test_old_version_shows_one_name_and_loses_nothing(server):
     both = [{"kind": "ControllerRevision", "name": "r"}, {"kind": "Provider", "name": "p"}, {"kind": "Provider", "name": "q"}]
     made = server.post(DEPENDENTS, dependent("d", *both))
     assert made.status == 201

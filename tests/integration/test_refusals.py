@@ -210,7 +210,7 @@ def test_unknown_fields_are_warned_of_and_dropped(annals, namespace):
 
 
 def test_refused_before_anything_is_looked_up(annals):
-    """What is wrong in itself is told without the namespace being there."""
+    """A body that is wrong in itself is refused as such without the namespace being there."""
     wrong = annals.post(NAMESPACES.replace("/api/v1", "/apis/apps/v1") + "/nowhere/controllerrevisions", "{")
     assert wrong.status == 400
 

@@ -45,7 +45,7 @@ class Place:
         self.etcd.restore(self.folder / "backup", *flags, tool=tool)
 
     def check(self, are_told=True):
-        """are_told: by a last event. Else whoever goes on where his watch ended is."""
+        """are_told: by a last event. Else a watch that resumes there gets it."""
         for watch in self.watches:
             if are_told:
                 event = watch.next()

@@ -1,10 +1,13 @@
 """`annals serve --standalone` on an etcd that somebody else runs."""
 
 import http.client
+import os
+import pathlib
+import re
 import signal
 
 import processes
-from processes import retry_until
+from processes import Watch, retry_until
 
 NAMESPACES = "/api/v1/namespaces"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
@@ -101,6 +104,19 @@ def test_sigterm_finishes_what_is_under_way(etcd, serve):
         for _ in watch:
             pass
     assert server.wait() == 0
+
+
+def test_children_inherit_no_descriptor(etcd, serve):
+    """A program that annals starts must not hold a client's connection, nor a listener or a lock."""
+    server = serve(etcd().endpoint)
+    assert server.get("/readyz").status == 200
+    with Watch(server.client, "/api/v1/namespaces?watch=1"):
+        left_open = []
+        for path in pathlib.Path(f"/proc/{server.pid}/fdinfo").iterdir():
+            flags = int(re.search(r"^flags:\s*([0-7]+)$", path.read_text(), re.M)[1], 8)
+            if int(path.name) > 2 and not flags & os.O_CLOEXEC:
+                left_open.append(os.readlink(f"/proc/{server.pid}/fd/{path.name}"))
+        assert not left_open
 
 
 def test_bad_files_are_named(certificates):

@@ -1,4 +1,4 @@
-"""StatefulSets as apps/v1 has them beyond seed 002: Parallel, minReadySeconds, ordinals, OnDelete, claims and who owns them, and what is told in events. The
+"""StatefulSets as apps/v1 has them beyond seed 002: Parallel, minReadySeconds, ordinals, OnDelete, claims and who owns them, and their events. The
 same rules are taken one by one in tests/unit/test_set_pass.c."""
 
 import pytest
@@ -115,7 +115,7 @@ def test_events__are_upstreams(room):
     wanted = {("Normal", "SuccessfulCreate", "Create Claim www-web-0 Pod web-0 in StatefulSet web success"),
               ("Normal", "SuccessfulCreate", "Create Pod web-0 in StatefulSet web successful"),
               ("Normal", "SuccessfulDelete", "Delete Pod web-0 in StatefulSet web successful")}
-    retry_until(lambda: wanted <= set(room.events()), "each is told")
+    retry_until(lambda: wanted <= set(room.events()), "each has its event")
     event = next(iter(room.all("events").values()))
     assert event["source"]["component"] == "statefulset-controller"
     assert (event["involvedObject"]["apiVersion"], event["involvedObject"]["kind"]) == ("apps/v1", "StatefulSet")

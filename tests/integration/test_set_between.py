@@ -85,7 +85,7 @@ class Births:
 
 # seeds: R32
 def test_what_it_has_written_itself_is_awaited_before_it_goes_on(room, between):
-    """The pods' events are held back: the pod that was made is not made again, and no other one, until the cache has it."""
+    """The pods' events are held back: the pod that was made is not made twice, and no other one, until the cache has it."""
     controller = Controller(between.config)
     births = Births(room)
     room.make("first", replicas=0)
@@ -141,7 +141,7 @@ def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_
     before = passes(controller), controller.metric("annals_statefulset_adoptions_total")
     if comes_again:
         room.make(replicas=2)
-    # An orphan's label changes: the controller believes that the set is there, and tries.
+    # An orphan's label changes: the controller takes the set for present, and tries.
     room.change("pods", "web-1", {"metadata": {"labels": {"some": "label"}}})
     retry_until(lambda: controller.metric("annals_statefulset_adoptions_total") > before[1], "it wants to adopt")
     owners = [controller_of(thing) for thing in [*room.pods().values(), *(room.one("controllerrevisions", name) for name in history)]]

@@ -44,6 +44,7 @@ class User:
     def versions(self):
         """Of web-0, web-1 ..., once the set is at rest: what it shows just now may be of before."""
         self.room.pulse()
+        self.room.until(lambda: not any("deletionTimestamp" in pod["metadata"] for pod in self.room.pods().values()), "no pod is going")
         return [image.removeprefix(SLIM) for image in self.room.images().values()]
 
 
@@ -78,7 +79,7 @@ def test_initial_deployment(user):
     told = user.script("deploy.sh")
     assert "statefulset.annals.dev/web created" in told
     room = user.room
-    it, beta = room.settle(), room.get(door=BETA)
+    it, beta = room.settle(), room.get(api_version=BETA)
     pods = sorted(room.pods().values(), key=lambda pod: int(pod["metadata"]["resourceVersion"]))
     births = [e["message"] for e in sorted(room.all("events").values(), key=lambda e: int(e["metadata"]["resourceVersion"])) if e["message"].startswith("Create Pod")]
     assert births == [f"Create Pod web-{n} in StatefulSet web successful" for n in range(3)] and len(pods) == 3

@@ -61,7 +61,7 @@ def test_a_new_set_has_its_history_before_its_pods(room):
     assert {label(pod, HASH) for pod in room.pods().values()} == {revision["metadata"]["name"]}
     assert {label(pod, GENERATION) for pod in room.pods().values()} == {"1"}
     assert it["status"]["currentRevision"] == it["status"]["updateRevision"] == revision["metadata"]["name"]
-    beta = room.get(door=BETA)["status"]
+    beta = room.get(api_version=BETA)["status"]
     assert (beta["templateGeneration"], beta["targetTemplateGeneration"]) == (1, 1)
     assert number_of(revision) == 1 and image_of(revision) == "i:1"
     selector = "app%3Dweb" if room.carrier == CONTROLLERREVISIONS else "created-by-statefulset%3Dweb"
@@ -72,13 +72,13 @@ def test_a_new_set_has_its_history_before_its_pods(room):
 
 # seeds: H7 H14
 def test_what_leaves_the_template_leaves_the_history(room):
-    """Scaling through each door, and the template in other words: nothing is asked for of any revision."""
+    """Scaling through each API version, and the template in other words: nothing is asked for of any revision."""
     room.running(replicas=1)
     before = room.history()
     retry_until(lambda: len(written(room)) == 1, "the one write")
     room.spec(replicas=2)
     room.patch("web", {"spec": {"replicas": 3}}, sub="scale")
-    room.spec(door=BETA, replicas=2)
+    room.spec(api_version=BETA, replicas=2)
     room.patch("web", [{"op": "replace", "path": "/spec/replicas", "value": 3}], sub="scale", how=JSON_PATCH)
     spelled_out = {"terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst", "securityContext": {}, "nodeSelector": None}
     room.spec(template={"metadata": {"creationTimestamp": None, "annotations": {}}, "spec": spelled_out})
@@ -144,7 +144,7 @@ def test_revisions_may_be_deleted_at_any_time(room):
         found = [r for r in room.history() if image_of(r) == "i:2"]
         return found and found[0]["metadata"]["uid"] != old["metadata"]["uid"]
 
-    room.until(is_back, "it is made again")
+    room.until(is_back, "it is recreated")
     room.pulse()
     assert room.uids() == pods
     # Without a partition all is of one revision, and then that goes.
@@ -153,7 +153,7 @@ def test_revisions_may_be_deleted_at_any_time(room):
     pods = room.uids()
     for revision in names(room.history()):
         room.delete(room.carrier, revision)
-    room.until(lambda: [image_of(r) for r in room.history()] == ["i:2"], "the one that is current is made again")
+    room.until(lambda: [image_of(r) for r in room.history()] == ["i:2"], "the one that is current is recreated")
     room.settle()
     assert room.uids() == pods
 
@@ -453,7 +453,7 @@ def test_a_set_of_before_has_no_history_until_it_is_changed(etcd, serve, certifi
     stored = json.loads(store.ctl("get", key, "--print-value-only"))
     del stored["spec"]["templateGeneration"]
     store.ctl("put", key, json.dumps(stored, separators=(",", ":")))
-    retry_until(lambda: "templateGeneration" not in room.get(door=BETA)["spec"], "the change is seen")
+    retry_until(lambda: "templateGeneration" not in room.get(api_version=BETA)["spec"], "the change is seen")
     config = write_kubeconfig(folder / "kubeconfig", room.server.url, certificates)
     Process([BIN, "controllers", "--kubeconfig", config, "--controllers=statefulset,fake-kubelet", "--fake-nodes=2",
              f"--statefulset-history={carrier}"])
@@ -463,7 +463,7 @@ def test_a_set_of_before_has_no_history_until_it_is_changed(etcd, serve, certifi
     room.pulse()
     assert room.history() == []
     assert {(label(pod, HASH), label(pod, GENERATION)) for pod in room.pods().values()} == {(None, None)}
-    status = room.get(door=BETA)["status"]
+    status = room.get(api_version=BETA)["status"]
     assert "templateGeneration" not in status and "targetTemplateGeneration" not in status
     before = room.uids()
     # With the first change the history begins, and pods without a label are of no revision.

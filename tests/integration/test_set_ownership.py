@@ -17,7 +17,7 @@ OTHER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "other", "uid": 
 
 
 def make_pod(room, name, *owners, labels=None, node="elsewhere", **metadata):
-    """On a node of nobody's, unless told otherwise: nobody but a controller of sets would touch it."""
+    """On a node of nobody's by default: nobody but a controller of sets would touch it."""
     meta = {"name": name, "labels": {"app": "web"} if labels is None else labels, "ownerReferences": list(owners), **metadata}
     spec = {"containers": [{"name": "c", "image": "i:1"}], **({"nodeName": node} if node else {})}
     return room.create({"metadata": meta, "spec": spec}, kind="pods")
@@ -90,7 +90,7 @@ def test_a_foreign_pod_blocks_its_ordinal_and_nothing_else(room, owners):
     assert room.one("pods", "web-1") == foreign
     assert {n for n, pod in room.pods().items() if owned_by(it)(pod)} == {"web-0", "web-2"}
     assert [write for write in room.writes("pods") if write[3] == "web-1" and write[0] != "create"] == []
-    room.until(lambda: room.events(reason="FailedCreate"), "it is told")
+    room.until(lambda: room.events(reason="FailedCreate"), "an event says so")
     room.delete("pods", "web-1", gracePeriodSeconds=0)
     room.settle()
     assert owned_by(it)(room.one("pods", "web-1"))
@@ -170,12 +170,12 @@ def test_a_set_that_goes_takes_nothing_lets_go_of_nothing_and_makes_nothing(room
 
 
 # seeds: R19 R34
-@pytest.mark.parametrize("door", [APPS, BETA])
-def test_dependents_go_with_their_set_unless_told_otherwise(room, door):
+@pytest.mark.parametrize("api_version", [APPS, BETA])
+def test_dependents_go_with_their_set_unless_told_otherwise(room, api_version):
     for name, policy in (("plain", None), ("back", "Background"), ("fore", "Foreground")):
-        room.running(name, door=door)
+        room.running(name, api_version=api_version)
         revisions = [r["metadata"]["name"] for r in room.history(name)]
-        answer = room.server.delete(room.set_path(name, door), policy and {"propagationPolicy": policy})
+        answer = room.server.delete(room.set_path(name, api_version), policy and {"propagationPolicy": policy})
         assert answer.status == 200, answer
         room.until_gone("statefulsets", name)
         for revision in revisions:
@@ -221,8 +221,8 @@ def test_sets_with_one_selector_come_to_rest(room):
     for it in made:
         mine = room.pods(it["metadata"]["name"]).values()
         assert len(mine) == 2 and all(map(owned_by(it), mine))
-    # It is told of one of them, or of both, when they came at once; and not again.
-    told = room.until(lambda: [e for name in ("left", "right") for e in room.events(name, "SelectorOverlap")], "it is told")
+    # There is an event for one of them, or of both, when they came at once; and not again.
+    told = room.until(lambda: [e for name in ("left", "right") for e in room.events(name, "SelectorOverlap")], "an event says so")
     assert 1 <= len(told) <= 2 and "match the same pods" in told[0][2]
     assert room.server.stderr.wait(rf"StatefulSet {room.namespace}/(left|right): Its selector and that of StatefulSet (left|right)")
     room.pulse("left")
@@ -237,7 +237,7 @@ def test_sets_with_one_selector_come_to_rest(room):
 # seeds: R39
 @one_carrier
 def test_only_the_controller_s_reference_says_whose_a_pod_is(room):
-    """An annotation of old says otherwise. It is neither believed nor written."""
+    """An annotation of old says otherwise. It is neither trusted nor written."""
     said = {"kubernetes.io/created-by": '{"kind":"SerializedReference","reference":{"kind":"StatefulSet","name":"other"}}'}
     make_pod(room, "web-0", node=None, annotations=said)
     it = room.make(replicas=2)

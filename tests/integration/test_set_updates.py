@@ -13,7 +13,7 @@ from sets import (BROKEN, CARRIERS, CONTROLLERREVISIONS, GENERATION, HASH, ORDER
 
 __all__ = ["room", "world"]  # fixtures
 
-MENDED = {ORDER + "ready": None}
+FIXED = {ORDER + "ready": None}
 OPTED_IN = {"annotations": {"annals.dev/replace-broken-pods": "true"}}
 numbers = itertools.count(1)
 
@@ -47,7 +47,7 @@ def rest(room, **expected):
 
 
 def begin(room):
-    """The version from which the pods' events are to be told."""
+    """The version from which the pods' events are to come."""
     return room.server.get(room.path("pods")).json["metadata"]["resourceVersion"]
 
 
@@ -119,7 +119,7 @@ def test_update__respects_identity_deployment_and_scaling_guarantees(room):
             found = {c["name"]: c for c in pod["spec"]["containers"]}
             assert {name: {**found[name], **c} for name, c in ((c["name"], c) for c in wanted["containers"])} == found
             assert [v for v in pod["spec"].get("volumes", []) if "configMap" in v] == wanted.get("volumes", [])
-    beta = room.get(door=BETA)["status"]
+    beta = room.get(api_version=BETA)["status"]
     assert beta["templateGeneration"] == beta["targetTemplateGeneration"] == len(bodies) + 1
 
 
@@ -138,14 +138,14 @@ def test_update__blocks_on_failure(room, order):
 
 
 # seeds: U12 U87 U89 U92
-@pytest.mark.parametrize("door", ["apps/v1", BETA])
-def test_update__can_be_rolled_back(room, door):
+@pytest.mark.parametrize("api_version", ["apps/v1", BETA])
+def test_update__can_be_rolled_back(room, api_version):
     """Also one that never becomes Ready, and nobody deletes a pod by hand; only the pod of the update is replaced."""
-    room.running(replicas=3, door=door, **({} if door == BETA else {"metadata": OPTED_IN}))
+    room.running(replicas=3, api_version=api_version, **({} if api_version == BETA else {"metadata": OPTED_IN}))
     before, revisions = room.uids(), room.history()
     room.image("i:2", annotations=BROKEN)
     room.until(lambda: room.images() == images(3, i1=2, i2=1), "the first pod of the update")
-    room.image("i:1", annotations=MENDED)
+    room.image("i:1", annotations=FIXED)
     room.settle()
     after = room.uids()
     assert [name for name in before if before[name] != after[name]] == ["web-2"]
@@ -162,19 +162,19 @@ def test_update__can_be_rolled_back(room, door):
 # seeds: U13 U90 U91 U92
 def test_update__can_be_rolled_forward_by_another_update(room):
     """The target moves, the current revision stays until an update is complete, and the partition holds."""
-    room.running(replicas=3, door=BETA)
+    room.running(replicas=3, api_version=BETA)
     current = room.get()["status"]["currentRevision"]
-    room.spec(door=BETA, generationPartition=1)
+    room.spec(api_version=BETA, generationPartition=1)
     room.image("i:2", annotations=BROKEN)
     room.until(lambda: room.images() == images(3, i1=2, i2=1), "the first pod of the update")
     for image in ("i:3", "i:4"):
-        room.image(image, annotations=MENDED)
+        room.image(image, annotations=FIXED)
         status = rest(room, i1=1, **{image.replace(":", ""): 2})
         assert status["currentRevision"] == current != status["updateRevision"]
-        assert room.get(door=BETA)["status"]["templateGeneration"] == 1
-    room.spec(door=BETA, generationPartition=0)
+        assert room.get(api_version=BETA)["status"]["templateGeneration"] == 1
+    room.spec(api_version=BETA, generationPartition=0)
     room.settle()
-    status = room.get(door=BETA)["status"]
+    status = room.get(api_version=BETA)["status"]
     assert room.images() == images(3, i4=3)
     assert status["templateGeneration"] == status["targetTemplateGeneration"] == 4 and status["currentRevision"] != current
 
@@ -182,12 +182,12 @@ def test_update__can_be_rolled_forward_by_another_update(room):
 # seeds: U14 U16 U17 U68 U70 U92 D4
 def test_update__has_a_status_that_can_be_retrieved(room):
     """Every status that a watcher sees, at both versions of the API."""
-    room.running(replicas=3, door=BETA)
-    since = room.get(door=BETA)["metadata"]["resourceVersion"]
+    room.running(replicas=3, api_version=BETA)
+    since = room.get(api_version=BETA)["metadata"]["resourceVersion"]
     room.image("i:2")
     end = room.settle()
     seen = []
-    with room.server.watch(f"{room.set_path(door=BETA)}?watch=true&resourceVersion={since}") as events:
+    with room.server.watch(f"{room.set_path(api_version=BETA)}?watch=true&resourceVersion={since}") as events:
         while not seen or seen[-1]["metadata"]["resourceVersion"] != end["metadata"]["resourceVersion"]:
             seen.append(events.next()["object"])
     targets = {1: "i:1", 2: "i:2"}
@@ -226,10 +226,10 @@ def test_history__has_all_updates_within_the_limit(room):
 # seeds: U24 U25 U65 U84 U92
 def test_update__can_create_a_canary(room):
     """And any pod that is lost comes back as it was."""
-    room.running(replicas=3, door=BETA)
+    room.running(replicas=3, api_version=BETA)
     before = room.uids()
-    room.spec(door=BETA, generationPartition=2)
-    room.image("i:2", door=BETA)
+    room.spec(api_version=BETA, generationPartition=2)
+    room.image("i:2", api_version=BETA)
     status = rest(room, i1=2, i2=1)
     assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 1)
     after = room.uids()
@@ -245,17 +245,17 @@ def test_update__can_create_a_canary(room):
 
 # seeds: U24 U25 U32 U85 U86 U92
 def test_update__can_be_performed_in_stages(room):
-    room.running(replicas=3, door=BETA)
+    room.running(replicas=3, api_version=BETA)
     room.patch("web", {"spec": {"replicas": 4, "generationPartition": 3, "template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}}, BETA)
     rest(room, i1=3, i2=1)
     for partition in (2, 1):
         before = room.uids()
-        room.spec(door=BETA, generationPartition=partition)
+        room.spec(api_version=BETA, generationPartition=partition)
         status = rest(room, i1=partition, i2=4 - partition)
         after = room.uids()
         assert [name for name in before if before[name] != after[name]] == [f"web-{partition}"]
         assert status["currentRevision"] != status["updateRevision"]
-    room.spec(door=BETA, generationPartition=None)
+    room.spec(api_version=BETA, generationPartition=None)
     room.settle()
     assert room.images() == images(4, i2=4)
 
@@ -294,12 +294,12 @@ def test_controller__looks_at_a_set_when_it_or_a_pod_of_it_changes(room):
     room.spec(replicas=2)  # updated
     room.settle()
     room.order("web-1", "ready", "false")  # a pod is updated
-    room.until(lambda: room.get()["status"].get("readyReplicas") == 1, "it is told")
+    room.until(lambda: room.get()["status"].get("readyReplicas") == 1, "the status says so")
     room.order("web-1", "ready", None)
-    room.until(lambda: room.get()["status"].get("readyReplicas") == 2, "it is told")
+    room.until(lambda: room.get()["status"].get("readyReplicas") == 2, "the status says so")
     before = room.uids()
     room.delete("pods", "web-0")  # deleted
-    room.until(lambda: room.uids().get("web-0", before["web-0"]) != before["web-0"], "it is made again")
+    room.until(lambda: room.uids().get("web-0", before["web-0"]) != before["web-0"], "it is recreated")
     room.settle()
 
 
@@ -312,7 +312,7 @@ def test_pod_that_has_ended__is_made_again_in_its_own_revision(room, phase):
     for name in ("web-0", "web-1"):
         before = room.uids()
         room.order(name, "phase", phase)
-        room.until(lambda: room.uids().get(name, before[name]) != before[name], f"{name} is made again")
+        room.until(lambda: room.uids().get(name, before[name]) != before[name], f"{name} is recreated")
         rest(room, i1=1, i2=1)
 
 
@@ -372,7 +372,7 @@ def test_podtemplate__that_is_not_the_sets_is_never_deleted(templates):
     foreign = {"metadata": {"name": "foreign", "labels": {"created-by-statefulset": "web", GENERATION: "1"},
                             "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "x", "controller": True}]},
                "template": template("i:foreign")}
-    # It is of an owner that does not exist: the collector takes it, unless it is told to wait.
+    # It is of an owner that does not exist: the collector takes it, unless it has to wait.
     foreign["metadata"]["finalizers"] = ["example.com/keep"]
     templates.create(foreign, kind="podtemplates")
     for number in range(2, 5):
@@ -442,8 +442,8 @@ def test_kill__between_a_revision_and_the_status_makes_no_second_one(own):
 # seeds: U69
 def test_kill__in_a_canary_brings_the_exact_pods_back(own):
     room = own()
-    room.running(replicas=3, door=BETA)
-    room.spec(door=BETA, generationPartition=2)
+    room.running(replicas=3, api_version=BETA)
+    room.spec(api_version=BETA, generationPartition=2)
     room.image("i:2")
     before = rest(room, i1=2, i2=1)
     kill(room)

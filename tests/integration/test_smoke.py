@@ -3,7 +3,7 @@
 from objects import ANNALS, JSON_PATCH, NAMESPACES, revision, revisions
 from processes import retry_until
 
-PATH, OTHER = revisions(), revisions(door=ANNALS)
+PATH, OTHER = revisions(), revisions(api_version=ANNALS)
 
 
 def test_everything_once(up, etcd_binary):

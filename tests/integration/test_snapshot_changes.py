@@ -1,4 +1,4 @@
-"""Snapshots with a change: a History tells of it, in the transaction that keeps the state."""
+"""Snapshots with a change: a History lists it, in the transaction that keeps the state."""
 
 import concurrent.futures
 import http.client
@@ -11,7 +11,7 @@ from objects import ANNALS, revision, revisions
 
 V1 = "/apis/annals.dev/v1/namespaces/default"
 SNAPSHOTS, HISTORIES = f"{V1}/snapshots", f"{V1}/histories"
-REVISIONS = revisions(door=ANNALS)
+REVISIONS = revisions(api_version=ANNALS)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import http.client
+import io
+import itertools
 import json
 import re
 
@@ -9,9 +11,10 @@ import processes
 import pytest
 
 from objects import ANNALS, APPS, owner, revision, revisions
+from protobuf_fields import PROTOBUF, decoded, frames
 
 SNAPSHOTS = "/apis/annals.dev/v1/namespaces/default/snapshots"
-REVISIONS = revisions(door=ANNALS)
+REVISIONS = revisions(api_version=ANNALS)
 VALUE = re.compile("[bcdfghjklmnpqrstvwxz2456789]+")
 
 
@@ -161,7 +164,7 @@ def test_more_than_one_transaction_can_trim(server):
     assert [number for number, _ in history(server)] == [97, 98, 99, 100]
 
 
-def test_revisions_of_upstream_s_door_are_history_too(server):
+def test_revisions_of_upstream_s_version_are_history_too(server):
     assert server.post(revisions(), revision("a", 7, {"x": 1}, APPS, ownerReferences=[owner("web")])).status == 201
     assert snapshot(server, {"x": 1.0}) == {"result": "Unchanged", "revision": {"name": "a", "revision": 7}}
     assert outcome(snapshot(server, {"x": 2})) == ("Created", 8, 0)
@@ -218,8 +221,8 @@ def test_transaction_is_seen_as_one(server):
 
 # ---- what leads from one revision to another ----
 
-def diff(server, name, other, accept=None, query="", door=ANNALS):
-    return server.get(f"{revisions(door=door)}/{name}/diff?from={other}{query}", headers={"Accept": accept} if accept else {})
+def diff(server, name, other, accept=None, query="", api_version=ANNALS):
+    return server.get(f"{revisions(api_version=api_version)}/{name}/diff?from={other}{query}", headers={"Accept": accept} if accept else {})
 
 
 @pytest.fixture
@@ -238,9 +241,9 @@ MERGED = {"image": "nginx:2", "env": [{"n": "A", "v": 1}, {"n": "B", "v": 2}], "
     (None, "application/json", OPERATIONS), ("application/json", "application/json", OPERATIONS),
     ("application/json-patch+json", "application/json-patch+json", OPERATIONS),
     ("application/merge-patch+json, application/json;q=0.5", "application/merge-patch+json", MERGED)])
-@pytest.mark.parametrize("door", [ANNALS, "annals.dev/v1beta1"])
-def test_difference_is_a_patch_in_the_form_that_is_accepted(server, pair, door, accept, kind, expected):
-    answer = diff(server, pair[1], pair[0], accept, door=door)
+@pytest.mark.parametrize("api_version", [ANNALS, "annals.dev/v1beta1"])
+def test_difference_is_a_patch_in_the_form_that_is_accepted(server, pair, api_version, accept, kind, expected):
+    answer = diff(server, pair[1], pair[0], accept, api_version=api_version)
     assert (answer.status, answer.headers["Content-Type"], answer.json) == (200, kind, expected)
     assert diff(server, pair[0], pair[0]).json == []
 
@@ -254,9 +257,9 @@ def lines(answer):
     return [(line["op"] + line["text"], line["path"]) for hunk in answer.json["hunks"] for line in hunk["lines"]]
 
 
-@pytest.mark.parametrize("door", [ANNALS, "annals.dev/v1beta1"])
-def test_difference_is_shown_line_by_line(server, pair, door):
-    answer = diff(server, pair[1], pair[0], HUNKS, door=door)
+@pytest.mark.parametrize("api_version", [ANNALS, "annals.dev/v1beta1"])
+def test_difference_is_shown_line_by_line(server, pair, api_version):
+    answer = diff(server, pair[1], pair[0], HUNKS, api_version=api_version)
     assert lines(answer) == [
         (" env:", "/env"), (' - "n": A', "/env/0/n"), ("   v: 1", "/env/0/v"), ("-gone: true", "/gone"), ("-image: nginx:1", "/image"),
         ('+- "n": B', "/env/1/n"), ("+  v: 2", "/env/1/v"), ("+image: nginx:2", "/image")]
@@ -283,7 +286,7 @@ def test_difference_shows_text_of_any_kind(server):
     names = [snapshot(server, data)["revision"]["name"] for data in ({}, evil)]
     seen = lines(diff(server, names[1], names[0], HUNKS))
     assert {path for _, path in seen} == {"", "/a~1b", "/a~1b/~0", "/text", "/e\x1b"}
-    assert ("+  <script>", "/text") in seen and ('+  "~": "</script>\\L\\u202E"', "/a~1b/~0") in seen
+    assert ("+  <script>", "/text") in seen and ('+  "~": "</script>\\L\\u202e"', "/a~1b/~0") in seen
     assert not any(ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0 or c in "\u2028\u202e" for text, _ in seen for c in text)
 
 
@@ -318,7 +321,7 @@ def test_difference_that_cannot_be_answered(server, pair):
     refused = diff(server, *pair, accept="text/html")
     assert refused.status == 406 and HUNKS in refused.json["message"]
     assert server.put(f"{REVISIONS}/{pair[0]}/diff", {}).status == 405
-    assert diff(server, *pair, door=APPS).status == 404
+    assert diff(server, *pair, api_version=APPS).status == 404
     null = snapshot(server, {"a": 1, "b": [{"c": None}]})["revision"]["name"]
     assert diff(server, null, pair[0], "application/merge-patch+json").status == 406
     assert diff(server, null, pair[0], "application/json-patch+json").status == 200
@@ -398,3 +401,63 @@ def test_history_and_index_are_whole_after_a_kill(serve, store):
             name, digest = item["metadata"]["name"], item["metadata"]["annotations"]["annals.dev/digest"]
             expected |= {f"{below}digest/{digest}/{name}", f"{below}number/{item['revision']}/{name}"}
     assert set(store.ctl("get", "--prefix", "/annals/history/", "--keys-only").split()) == expected
+
+# ---- watches ----
+
+
+def read_all(answer):
+    """[(type, object, place behind it)] of a watch that has ended."""
+    if not answer.headers["Content-Type"].startswith(PROTOBUF):
+        ends = itertools.accumulate(len(line) for line in answer.body.splitlines(keepends=True))
+        return [(event["type"], event["object"], end) for event, end in zip(map(json.loads, answer.body.splitlines()), ends)]
+    stream = io.BytesIO(answer.body)
+    return [(kind, decoded(body), stream.tell()) for kind, body in frames(stream.read)]
+
+
+def trim(server):
+    for n in range(6):
+        snapshot(server, {"x": n})
+    version = server.get(REVISIONS).json["metadata"]["resourceVersion"]
+    assert len(snapshot(server, {"x": 9}, historyLimit=2)["trimmed"]) == 4
+    return version
+
+
+def delete_all(server):
+    """As the namespace controller does it at the end of a namespace."""
+    for n in range(6):
+        server.post(revisions(), revision(f"r{n}"))
+    version = server.get(REVISIONS).json["metadata"]["resourceVersion"]
+    assert server.delete(revisions()).status == 200
+    return version
+
+
+@pytest.mark.parametrize("form", ["application/json", PROTOBUF])
+@pytest.mark.parametrize("happens", [trim, delete_all])
+def test_a_watch_that_is_cut_anywhere_and_resumed_misses_nothing(server, happens, form):
+    """What its client has seen depends on the byte at which the connection broke. It resumes at the last resourceVersion that it has seen."""
+    for n in range(3):
+        server.post(revisions(), revision(f"before-{n}"))
+    start = happens(server)
+    server.post(revisions(), revision("after"))
+    there = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in server.get(revisions()).json["items"]}
+
+    def watch(version):
+        answer = server.get(f"{revisions()}?watch=1&timeoutSeconds=1&resourceVersion={version}", headers={"Accept": form})
+        return answer, read_all(answer)
+
+    whole, events = watch(start)
+    everything = {(kind, body["metadata"]["name"], body["metadata"]["resourceVersion"]) for kind, body, _ in events}
+    assert len(everything) == len(events) >= 6, "nothing comes twice without a break"
+    resumed = {}
+    for cut in range(len(whole.body) + 1):
+        seen = [(kind, body) for kind, body, end in events if end <= cut]
+        version = seen[-1][1]["metadata"]["resourceVersion"] if seen else start
+        if version not in resumed:
+            resumed[version] = [(kind, body) for kind, body, _ in watch(version)[1]]
+        told = seen + resumed[version]
+        assert {(kind, body["metadata"]["name"], body["metadata"]["resourceVersion"]) for kind, body in told} == everything, f"cut at byte {cut}"
+        # As a reflector does it.
+        state = {}
+        for kind, body in told:
+            state[body["metadata"]["name"]] = None if kind == "DELETED" else body["metadata"]["resourceVersion"]
+        assert {name: version for name, version in state.items() if version} == {name: there[name] for name in there if name in state}, f"cut at byte {cut}"

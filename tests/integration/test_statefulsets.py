@@ -10,7 +10,7 @@ import pytest
 import processes
 
 APPS, BETA = "apps/v1", "annals.dev/v1beta1"
-DOORS = (APPS, BETA)
+API_VERSIONS = (APPS, BETA)
 MERGE, STRATEGIC, JSON, APPLY = (f"application/{form}" for form in (
     "merge-patch+json", "strategic-merge-patch+json", "json-patch+json", "apply-patch+yaml"))
 
@@ -19,35 +19,35 @@ def template(image="i", **more):
     return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}], **more}}
 
 
-def statefulset(name="web", door=APPS, **spec):
+def statefulset(name="web", api_version=APPS, **spec):
     selected = {"selector": {"matchLabels": {"app": "web"}}, "template": template(), "serviceName": "web"}
-    return {"apiVersion": door, "kind": "StatefulSet", "metadata": {"name": name}, "spec": {**selected, **spec}}
+    return {"apiVersion": api_version, "kind": "StatefulSet", "metadata": {"name": name}, "spec": {**selected, **spec}}
 
 
 class Sets:
-    """The sets of one namespace, through either door."""
+    """The sets of one namespace, through either API version."""
 
     def __init__(self, annals, namespace):
         self.annals, self.namespace = annals, namespace
 
-    def path(self, door=APPS, name="", sub=""):
-        return "/".join(filter(None, (f"/apis/{door}/namespaces/{self.namespace}/statefulsets", name, sub)))
+    def path(self, api_version=APPS, name="", sub=""):
+        return "/".join(filter(None, (f"/apis/{api_version}/namespaces/{self.namespace}/statefulsets", name, sub)))
 
     def answered(self, answer, status=200):
         assert answer.status == status, answer.body
         return answer.json
 
-    def create(self, name="web", door=APPS, status=201, **spec):
-        return self.answered(self.annals.post(self.path(door), statefulset(name, door, **spec)), status)
+    def create(self, name="web", api_version=APPS, status=201, **spec):
+        return self.answered(self.annals.post(self.path(api_version), statefulset(name, api_version, **spec)), status)
 
-    def get(self, name="web", door=APPS, sub=""):
-        return self.answered(self.annals.get(self.path(door, name, sub)))
+    def get(self, name="web", api_version=APPS, sub=""):
+        return self.answered(self.annals.get(self.path(api_version, name, sub)))
 
-    def put(self, body, door=APPS, sub="", status=200):
-        return self.answered(self.annals.put(self.path(door, body["metadata"]["name"], sub), {**body, "apiVersion": door}), status)
+    def put(self, body, api_version=APPS, sub="", status=200):
+        return self.answered(self.annals.put(self.path(api_version, body["metadata"]["name"], sub), {**body, "apiVersion": api_version}), status)
 
-    def patch(self, body, door=APPS, name="web", sub="", how=MERGE, status=200, query=""):
-        return self.answered(self.annals.patch(self.path(door, name, sub) + query, body, kind=how), status)
+    def patch(self, body, api_version=APPS, name="web", sub="", how=MERGE, status=200, query=""):
+        return self.answered(self.annals.patch(self.path(api_version, name, sub) + query, body, kind=how), status)
 
     def generation(self, name="web"):
         return self.get(name, BETA)["spec"].get("templateGeneration")
@@ -67,11 +67,11 @@ def sets(annals, namespace):
 
 
 # seeds: D1
-def test_written_at_one_door__reads_at_the_other(sets):
+def test_written_at_one_version__reads_at_the_other(sets):
     sets.create(podManagementPolicy="Parallel", minReadySeconds=5, ordinals={"start": 3}, replicas=4,
                 persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}, updateStrategy={"rollingUpdate": {"partition": 2}})
     before = sets.get()
-    beta = sets.get(door=BETA)
+    beta = sets.get(api_version=BETA)
     assert beta["apiVersion"] == BETA and beta["spec"]["generationPartition"] == 2 and beta["spec"]["templateGeneration"] == 1
     assert not {"podManagementPolicy", "minReadySeconds", "ordinals", "updateStrategy"} & set(beta["spec"])
     beta["spec"].update(replicas=5, generationPartition=1)
@@ -80,17 +80,17 @@ def test_written_at_one_door__reads_at_the_other(sets):
     before["spec"]["replicas"] = 5
     before["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 1
     assert after["spec"] == before["spec"] and after["metadata"]["generation"] == 2
-    assert sets.get(door=BETA)["spec"]["templateGeneration"] == 1
+    assert sets.get(api_version=BETA)["spec"]["templateGeneration"] == 1
 
 
 # seeds: D1
-def test_apply__leaves_what_its_door_cannot_say(sets):
-    """Whoever applies through one door, and then through the other, is one manager: what he left out is his to lose, and nothing else."""
+def test_apply__leaves_what_its_version_cannot_say(sets):
+    """Whoever applies through one API version, and then through the other, is one manager: what the manager left out is lost, and nothing else."""
     body = statefulset(minReadySeconds=5, podManagementPolicy="Parallel")
     sets.answered(sets.annals.patch(sets.path(APPS, "web") + "?fieldManager=one", body, kind=APPLY), 201)
-    again = statefulset(door=BETA, template=template("j"))
+    again = statefulset(api_version=BETA, template=template("j"))
     sets.patch(again, BETA, how=APPLY, query="?fieldManager=one")
-    sets.patch(statefulset(door=BETA, template=template("k")), BETA, how=APPLY, query="?fieldManager=one")
+    sets.patch(statefulset(api_version=BETA, template=template("k")), BETA, how=APPLY, query="?fieldManager=one")
     spec = sets.get()["spec"]
     assert (spec["podManagementPolicy"], spec["minReadySeconds"]) == ("Parallel", 5)
     assert spec["template"]["spec"]["containers"][0]["image"] == "k"
@@ -103,9 +103,9 @@ def test_apply__leaves_what_its_door_cannot_say(sets):
 # seeds: D3
 def test_partition_beyond_the_range__survives_what_leaves_it(sets):
     sets.create(replicas=2, updateStrategy={"rollingUpdate": {"partition": 50}})
-    assert sets.get(door=BETA)["spec"]["generationPartition"] == 50
+    assert sets.get(api_version=BETA)["spec"]["generationPartition"] == 50
     sets.patch({"metadata": {"labels": {"a": "b"}}, "spec": {"revisionHistoryLimit": 3}}, BETA)
-    beta = sets.get(door=BETA)
+    beta = sets.get(api_version=BETA)
     beta["spec"]["template"]["spec"]["containers"][0]["image"] = "j"
     sets.put(beta, BETA)
     refused = sets.patch({"spec": {"replicas": 3}}, BETA, status=422)
@@ -114,20 +114,20 @@ def test_partition_beyond_the_range__survives_what_leaves_it(sets):
 
 
 # seeds: U16 D4
-def test_status__is_written_through_one_door_and_read_through_both(sets):
+def test_status__is_written_through_one_version_and_read_through_both(sets):
     sets.create(replicas=3)
     counts = {"observedGeneration": 1, "replicas": 3, "readyReplicas": 3, "currentReplicas": 3, "updatedReplicas": 3, "availableReplicas": 3,
               "currentRevision": "web-a", "updateRevision": "web-a", "collisionCount": 0}
     generations = {"templateGeneration": 1, "targetTemplateGeneration": 1}
-    sets.put({**sets.get(door=BETA), "status": {**counts, **generations}}, BETA, "status")
+    sets.put({**sets.get(api_version=BETA), "status": {**counts, **generations}}, BETA, "status")
     hidden = {name: value for name, value in counts.items() if name != "updatedReplicas"}
     assert sets.get()["status"] == counts
-    assert sets.get(door=BETA)["status"] == {**hidden, **generations}
+    assert sets.get(api_version=BETA)["status"] == {**hidden, **generations}
     condition = {"type": "Odd", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     sets.patch({"status": {"conditions": [condition]}}, BETA, sub="status")
     assert sets.get()["status"] == {**counts, "conditions": [condition]}
     sets.put({**sets.get(), "status": counts}, APPS, "status")
-    assert sets.get(door=BETA)["status"] == {**hidden, **generations}
+    assert sets.get(api_version=BETA)["status"] == {**hidden, **generations}
     assert sets.get()["spec"]["replicas"] == 3 and sets.generation() == 1
 
 
@@ -139,25 +139,25 @@ IMAGE_CHANGES = {
 }
 
 
-def change_image(sets, door, how, image):
+def change_image(sets, api_version, how, image):
     """One write that changes the template; the answer's status."""
     if how == "put":
-        body = sets.get(door=door)
+        body = sets.get(api_version=api_version)
         body["spec"]["template"]["spec"]["containers"][0]["image"] = image
-        return sets.annals.put(sets.path(door, "web"), body).status
+        return sets.annals.put(sets.path(api_version, "web"), body).status
     form, body, query = IMAGE_CHANGES[how](image)
-    body = statefulset(door=door, template=template(image)) if how == "apply" else body
-    return sets.annals.patch(sets.path(door, "web") + query, body, kind=form).status
+    body = statefulset(api_version=api_version, template=template(image)) if how == "apply" else body
+    return sets.annals.patch(sets.path(api_version, "web") + query, body, kind=form).status
 
 
 # seeds: U18 U75 D2
 @pytest.mark.parametrize("how", ["put", *IMAGE_CHANGES])
 def test_template_generation__grows_with_every_way_to_write(sets, how):
     sets.create()
-    for number, door in enumerate(DOORS, 2):
-        assert change_image(sets, door, how, f"i{number}") == 200
+    for number, api_version in enumerate(API_VERSIONS, 2):
+        assert change_image(sets, api_version, how, f"i{number}") == 200
         assert sets.generation() == number
-        assert change_image(sets, door, how, f"i{number}") == 200
+        assert change_image(sets, api_version, how, f"i{number}") == 200
         assert sets.generation() == number
 
 
@@ -170,24 +170,24 @@ def test_template_generation__stays_with_an_equal_template(sets):
     same["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Gi", "cpu": 1}}
     same["spec"].pop("schedulerName")
     same["metadata"]["annotations"] = None
-    for door in DOORS:
+    for api_version in API_VERSIONS:
         version = sets.get()["metadata"]["resourceVersion"]
-        sets.patch({"spec": {"template": same}}, door)
+        sets.patch({"spec": {"template": same}}, api_version)
         assert sets.get()["metadata"]["resourceVersion"] == version and sets.generation() == 1
 
 
 # seeds: U18 U78
 def test_template_generation__is_not_the_clients(sets):
-    sets.create(door=BETA, templateGeneration=77)
+    sets.create(api_version=BETA, templateGeneration=77)
     assert sets.generation() == 1
     sets.patch({"spec": {"templateGeneration": 9}}, BETA)
     sets.patch({"spec": {"templateGeneration": None}}, BETA)
     sets.patch([{"op": "replace", "path": "/spec/templateGeneration", "value": 5}], BETA, how=JSON)
-    sets.patch(statefulset(door=BETA, templateGeneration=6), BETA, how=APPLY, query="?fieldManager=x&force=true")
-    applied = sets.patch(statefulset(door=BETA, templateGeneration=7), BETA, how=APPLY, query="?fieldManager=y")
+    sets.patch(statefulset(api_version=BETA, templateGeneration=6), BETA, how=APPLY, query="?fieldManager=x&force=true")
+    applied = sets.patch(statefulset(api_version=BETA, templateGeneration=7), BETA, how=APPLY, query="?fieldManager=y")
     assert "f:templateGeneration" not in json.dumps(applied["metadata"]["managedFields"])
     sets.patch({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}}, APPS)
-    sets.put({**sets.get(door=BETA), "status": {"replicas": 0, "templateGeneration": 1}}, BETA, "status")
+    sets.put({**sets.get(api_version=BETA), "status": {"replicas": 0, "templateGeneration": 1}}, BETA, "status")
     assert sets.generation() == 1
 
 
@@ -196,7 +196,7 @@ def writer(sets, number, rounds):
     chance = random.Random(number)
     done = 0
     for turn in range(rounds):
-        status = change_image(sets, chance.choice(DOORS), chance.choice(ways), f"i{number}-{turn}")
+        status = change_image(sets, chance.choice(API_VERSIONS), chance.choice(ways), f"i{number}-{turn}")
         assert status in (200, 409), status
         done += status == 200
     return done
@@ -211,7 +211,7 @@ def test_template_generation__under_many_writers(sets):
         done = sum(pool.map(lambda number: writer(sets, number, rounds), range(writers)))
     assert done > writers
     version, images, last = first["metadata"]["resourceVersion"], {}, 1
-    end = sets.get(door=BETA)
+    end = sets.get(api_version=BETA)
     with sets.annals.watch(f"{sets.path(BETA)}?watch=1&resourceVersion={version}") as events:
         while version != end["metadata"]["resourceVersion"]:
             seen = events.next()["object"]
@@ -236,13 +236,13 @@ def test_object_of_an_older_build__begins_its_history_with_the_first_change(etcd
     processes.retry_until(lambda: sets.generation() is None, "the change is seen")
     sets.patch({"spec": {"replicas": 3}})
     assert sets.generation() is None
-    assert not {"templateGeneration", "targetTemplateGeneration"} & set(sets.get(door=BETA)["status"])
+    assert not {"templateGeneration", "targetTemplateGeneration"} & set(sets.get(api_version=BETA)["status"])
     sets.patch({"spec": {"template": template("j")}}, BETA)
     assert sets.generation() == 1
 
 
 def test_new_set_of_2017__needs_no_selector(sets):
-    body = statefulset(door=BETA)
+    body = statefulset(api_version=BETA)
     del body["spec"]["selector"]
     created = sets.answered(sets.annals.post(sets.path(BETA), body), 201)
     assert created["spec"]["selector"] == {"matchLabels": {"app": "web"}}
@@ -289,30 +289,30 @@ def scale(replicas, name="web", **metadata):
 
 def test_discovery__has_the_short_name_once(annals):
     """What kubectl calls sts, and shows with all, is one of both; behind a kube-apiserver that is its own."""
-    found = {door: [(e.get("shortNames"), e.get("categories")) for e in annals.get(f"/apis/{door}").json["resources"] if e["name"] == "statefulsets"] for door in DOORS}
+    found = {api_version: [(e.get("shortNames"), e.get("categories")) for e in annals.get(f"/apis/{api_version}").json["resources"] if e["name"] == "statefulsets"] for api_version in API_VERSIONS}
     assert found == {APPS: [(["sts"], ["all"])], BETA: [(None, None)]}
 
 
 def test_discovery__names_the_kind_of_the_subresource(annals):
-    for door in DOORS:
-        resources = {entry["name"]: entry for entry in annals.get(f"/apis/{door}").json["resources"]}
+    for api_version in API_VERSIONS:
+        resources = {entry["name"]: entry for entry in annals.get(f"/apis/{api_version}").json["resources"]}
         found = resources["statefulsets/scale"]
         assert (found["group"], found["version"], found["kind"], found["verbs"]) == ("autoscaling", "v1", "Scale", ["get", "patch", "update"])
         assert not {"group", "version"} & set(resources["statefulsets/status"])
-    hashes = {door: [e["storageVersionHash"] for e in annals.get(f"/apis/{door}").json["resources"] if e["name"] == "statefulsets"] for door in DOORS}
+    hashes = {api_version: [e["storageVersionHash"] for e in annals.get(f"/apis/{api_version}").json["resources"] if e["name"] == "statefulsets"] for api_version in API_VERSIONS}
     assert hashes[APPS] == hashes[BETA]
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_scale__every_way_to_write_it(sets, door):
+@pytest.mark.parametrize("api_version", API_VERSIONS)
+def test_scale__every_way_to_write_it(sets, api_version):
     sets.create(replicas=2)
-    shown = sets.get(door=door, sub="scale")
+    shown = sets.get(api_version=api_version, sub="scale")
     assert (shown["apiVersion"], shown["kind"], shown["spec"]) == ("autoscaling/v1", "Scale", {"replicas": 2})
     assert shown["status"] == {"replicas": 0, "selector": "app=web"}
     assert set(shown["metadata"]) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
 
     def put(replicas, **metadata):
-        return sets.annals.put(sets.path(door, "web", "scale"), scale(replicas, **metadata))
+        return sets.annals.put(sets.path(api_version, "web", "scale"), scale(replicas, **metadata))
 
     assert put(3, resourceVersion=shown["metadata"]["resourceVersion"]).json["spec"] == {"replicas": 3}
     assert put(4, resourceVersion=shown["metadata"]["resourceVersion"]).status == 409
@@ -320,21 +320,21 @@ def test_scale__every_way_to_write_it(sets, door):
     assert put(-1).json["details"]["kind"] == "Scale"
     for number, (how, body) in enumerate([(MERGE, {"spec": {"replicas": 4}}), (STRATEGIC, {"spec": {"replicas": 5}}),
                                           (JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}])], 4):
-        assert sets.patch(body, door, sub="scale", how=how)["spec"] == {"replicas": number}
-    assert sets.patch(scale(7), door, sub="scale", how=APPLY, query="?fieldManager=auto&force=true")["spec"] == {"replicas": 7}
-    refused = sets.patch(statefulset(door=door, replicas=8), door, how=APPLY, query="?fieldManager=x", status=409)
+        assert sets.patch(body, api_version, sub="scale", how=how)["spec"] == {"replicas": number}
+    assert sets.patch(scale(7), api_version, sub="scale", how=APPLY, query="?fieldManager=auto&force=true")["spec"] == {"replicas": 7}
+    refused = sets.patch(statefulset(api_version=api_version, replicas=8), api_version, how=APPLY, query="?fieldManager=x", status=409)
     assert ["conflict with \"auto\" with subresource \"scale\"" in cause["message"] for cause in refused["details"]["causes"] if cause["field"] == ".spec.replicas"] == [True]
-    assert sets.patch({"spec": {"replicas": 9}}, door, sub="scale", query="?dryRun=All")["spec"] == {"replicas": 9}
+    assert sets.patch({"spec": {"replicas": 9}}, api_version, sub="scale", query="?dryRun=All")["spec"] == {"replicas": 9}
     after = sets.get()
     assert after["spec"]["replicas"] == 7 and after["metadata"]["generation"] == 6 and sets.generation() == 1
-    assert sets.annals.get(sets.path(door, "none", "scale")).status == 404
+    assert sets.annals.get(sets.path(api_version, "none", "scale")).status == 404
 
 
 def test_scale__knows_no_range_of_partitions(sets):
-    sets.create(door=BETA, replicas=3, generationPartition=2)
+    sets.create(api_version=BETA, replicas=3, generationPartition=2)
     sets.patch({"spec": {"replicas": 1}}, BETA, status=422)
     assert sets.patch({"spec": {"replicas": 1}}, BETA, sub="scale")["spec"] == {"replicas": 1}
-    assert sets.get(door=BETA)["spec"]["generationPartition"] == 2
+    assert sets.get(api_version=BETA)["spec"]["generationPartition"] == 2
 
 
 def test_kubectl_scales(annals, sets, kubectl_binary):
@@ -349,8 +349,8 @@ def test_kubectl_scales(annals, sets, kubectl_binary):
 # ---- names that kubectl knows it by ----
 
 def test_discovery__one_api_version_has_the_short_name(annals):
-    def entry(door):
-        return next(r for r in annals.get(f"/apis/{door}").json["resources"] if r["name"] == "statefulsets")
+    def entry(api_version):
+        return next(r for r in annals.get(f"/apis/{api_version}").json["resources"] if r["name"] == "statefulsets")
 
     assert (entry(APPS)["shortNames"], entry(APPS)["categories"]) == (["sts"], ["all"])
     assert "shortNames" not in entry(BETA) and "categories" not in entry(BETA)

@@ -1,4 +1,4 @@
-"""Which version is stored, and what several servers on one etcd tell of it: the hash in discovery, and who may write what when."""
+"""Which version is stored, and what several servers on one etcd publish about it: the hash in discovery, and who may write what when."""
 
 import base64
 import concurrent.futures
@@ -14,7 +14,7 @@ from registrations import STEADY_S, end_lease, key_of, replicas
 
 SHORT_S = 2  # the lease of a server that is to die
 DEPENDENTS = "/apis/annals.dev/v1/namespaces/default/dependents"
-DOORS = ("/apis/annals.dev/v1", "/apis/annals.dev/v1beta1")
+API_VERSIONS = ("/apis/annals.dev/v1", "/apis/annals.dev/v1beta1")
 
 
 def hash_of(group_version_kind):
@@ -44,17 +44,17 @@ def start(store, serve):
     return start
 
 
-def resource(server, door, name="dependents"):
-    return next(entry for entry in server.get(door).json["resources"] if entry["name"] == name)
+def resource(server, api_version, name="dependents"):
+    return next(entry for entry in server.get(api_version).json["resources"] if entry["name"] == name)
 
 
 def shown(server):
-    """The hash at each door; None: it is left out."""
-    return [resource(server, door).get("storageVersionHash") for door in DOORS]
+    """The hash at each API version; None: it is left out."""
+    return [resource(server, api_version).get("storageVersionHash") for api_version in API_VERSIONS]
 
 
 def wait_shown(servers, wanted):
-    retry_until(lambda: all(shown(server) == [wanted] * len(DOORS) for server in servers), f"{wanted} at every server")
+    retry_until(lambda: all(shown(server) == [wanted] * len(API_VERSIONS) for server in servers), f"{wanted} at every server")
 
 
 def stored(store, name):
@@ -78,22 +78,22 @@ def test_hash_is_that_of_what_is_stored(start, store):
     make(server, "d", "a", "b")
     assert stored(store, "d")[0]["apiVersion"] == "annals.dev/v1beta1"
     assert [r["name"] for r in server.get(f"{DEPENDENTS}/d").json["spec"]["providers"]] == ["a", "b"]
-    assert resource(server, DOORS[0], "providers")["storageVersionHash"] == hash_of("annals.dev/v1/Provider")
+    assert resource(server, API_VERSIONS[0], "providers")["storageVersionHash"] == hash_of("annals.dev/v1/Provider")
     assert resource(server, "/apis/apps/v1", "controllerrevisions")["storageVersionHash"] == hash_of("annals.dev/v1/ControllerRevision")
 
 
 def test_hash_of_upstreams_version_is_upstreams(store, serve):
     server = serve(store.endpoint, "--storage-version=controllerrevisions=apps/v1")
-    for door in ("/apis/apps/v1", *DOORS):
-        retry_until(lambda: "storageVersionHash" in resource(server, door, "controllerrevisions"), "a hash")
-        assert resource(server, door, "controllerrevisions")["storageVersionHash"] == "85nkx63pcBU="
+    for api_version in ("/apis/apps/v1", *API_VERSIONS):
+        retry_until(lambda: "storageVersionHash" in resource(server, api_version, "controllerrevisions"), "a hash")
+        assert resource(server, api_version, "controllerrevisions")["storageVersionHash"] == "85nkx63pcBU="
 
 
 def test_hash_is_left_out_of_subresources_questions_and_the_aggregated_form(start):
     server = start("v1")
     wait_shown([server], NEW)
-    for door in (*DOORS, "/api/v1", "/apis/apps/v1", "/apis/authorization.k8s.io/v1"):
-        for entry in server.get(door).json["resources"]:
+    for api_version in (*API_VERSIONS, "/api/v1", "/apis/apps/v1", "/apis/authorization.k8s.io/v1"):
+        for entry in server.get(api_version).json["resources"]:
             is_written = "/" not in entry["name"] and "update" in entry["verbs"]
             assert ("storageVersionHash" in entry) == is_written, entry
     aggregated = server.get("/apis", headers={"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"})
@@ -110,7 +110,7 @@ def test_hash_is_left_out_while_servers_disagree(start):
     servers[0].stop()
     servers[0] = start("v1")
     wait_shown(servers, None)
-    assert resource(servers[1], DOORS[0], "providers")["storageVersionHash"], "of other resources it stays"
+    assert resource(servers[1], API_VERSIONS[0], "providers")["storageVersionHash"], "of other resources it stays"
     servers[1].stop()
     servers[1] = start("v1")
     wait_shown(servers, NEW)
@@ -211,7 +211,7 @@ def test_server_that_is_stopped_leaves_at_once(start, store):
     first, second = start("v1"), start("v1beta1", lease_s=3600)
     wait_shown([first], None)
     second.stop()
-    retry_until(lambda: len(replicas(store)) == 1, "etcd to do as it was told")
+    retry_until(lambda: len(replicas(store)) == 1, "etcd to follow")
     wait_shown([first], NEW)
 
 

@@ -1,4 +1,4 @@
-"""Objects that etcd has in another version of their kind, or in other words, than would be written now: what is read of them through every door, and which
+"""Objects that etcd has in another version of their kind, or in other words, than would be written now: what is read of them through every API version, and which
 writes bring them over. What migrators of storage versions rely on, the one in kube-controller-manager among them, is that a write that changes nothing does."""
 
 import json
@@ -97,7 +97,7 @@ class World:
         self.put(text.replace("<", "\\u003c").replace(">", "\\u003e"))
 
     def seen(self):
-        """Through every door, by every kind of read, without what a write changes anyhow."""
+        """Through every API version, by every kind of read, without what a write changes anyhow."""
         return {version: self.seen_at(version) for version in self.case.versions}
 
     def seen_at(self, version):
@@ -240,7 +240,7 @@ class Future:
         table = self.server.get(path, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
         return dict(zip([column["name"] for column in table["columnDefinitions"]], table["rows"][0]["cells"]))["Dependents"]
 
-    def mend(self):
+    def fix(self):
         """The Dependent is as it was, and the server has noticed."""
         self.world.put(self.world.first)
         processes.retry_until(lambda: self.server.get(self.path("dependents", "a")).status == 200, "the server to notice")
@@ -273,7 +273,7 @@ def test_what_objects_of_unknown_versions_refer_to_stays(future):
     future.refused(future.server.delete(provider + "?dryRun=All"))
     assert future.server.delete(provider).json["metadata"]["finalizers"] == ["annals.dev/provider-protection"]
     future.refused(future.server.patch(provider, letting_go))
-    future.mend()
+    future.fix()
     assert future.server.patch(provider, letting_go).status == 409, "it is seen who refers to it"
     assert future.referrers(provider) == 1
     assert future.server.delete(future.path("dependents", "a")).status == 200
@@ -282,7 +282,7 @@ def test_what_objects_of_unknown_versions_refer_to_stays(future):
 
 def test_what_is_stored_in_an_unknown_version_is_not_missing(future):
     key = "/annals/objects/annals.dev/providers/default/p"
-    future.mend()
+    future.fix()
     future.world.etcd.ctl("put", key, future.world.etcd.ctl("get", "--print-value-only", key).replace('"annals.dev/v1"', '"annals.dev/v9"', 1))
     processes.retry_until(lambda: future.server.get(future.path("providers", "p")).status == 503, "the server to notice")
     wants = {"apiVersion": "annals.dev/v1", "kind": "Dependent", "metadata": {"name": "b"}, "spec": {"providers": [{"name": "p"}], "whenMissing": "Refuse"}}
@@ -309,11 +309,11 @@ def test_histories_keep_what_objects_of_unknown_versions_may_need(future):
         return made.json["status"]
 
     assert [snap(n).get("trimmed") for n in range(4)] == [None] * 4, "any of them may be needed"
-    future.mend()
+    future.fix()
     assert len(snap(4)["trimmed"]) == 3
 
 
-# What is sent through a door that has another form: an object's content, and a change of it.
+# What is sent through an API version that has another form: an object's content, and a change of it.
 SENT = {
     ("dependents", "annals.dev/v1"): dependent(("Provider", "p")),
     ("dependents", "annals.dev/v1beta1"): {"spec": {"providerName": "p", "whenMissing": "Wait"}},
@@ -337,7 +337,7 @@ def plain(thing):
 
 
 class Transcript:
-    """What a server answers to everything that can be done to an object through one door, and what is seen of it through the others."""
+    """What a server answers to everything that can be done to an object through one API version, and what is seen of it through the others."""
 
     def __init__(self, server, case, version):
         self.server, self.case, self.version, self.answers = server, case, version, []

@@ -1,4 +1,4 @@
-"""Whose certificates `annals serve` believes, by files that change while connections live: nothing is dropped, and what a file says counts
+"""The authorities that `annals serve` trusts, by files that change while connections live: nothing is dropped, and what a file says counts
 from the next request on. Attacks proper are in tests/cluster/test_attacks.py."""
 
 
@@ -81,9 +81,9 @@ def test_file_of_front_proxies__is_followed_on_a_live_connection(server, certifi
         created = server.post(revisions(), {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "seen"}, "data": {}, "revision": 1})
         assert created.status == 201
         assert next(event["object"]["metadata"]["name"] for event in watch) == "seen"
-    assert server.stderr.wait(f"{file} is mended: what it says counts")
+    assert server.stderr.wait(f"{file} is valid again and in use")
     for problem in ("no certificate in", "cannot read"):
-        assert server.stderr.wait(f"{problem} {file}.*nobody is believed because of it until it is mended")
+        assert server.stderr.wait(f"{problem} {file}.*no client is trusted by it until it is fixed")
 
 
 def test_file_of_users__is_followed_on_a_live_connection(etcd, folder, certificates, others, file):
@@ -149,7 +149,7 @@ def test_files__must_be_there_at_the_start(etcd, folder, certificates):
 
 
 def named_authorities(server, version):
-    """Whose certificates the server says that it takes, as clients with several of them are told."""
+    """The authorities that the server sends, by which clients with several certificates choose."""
     # Without -nameopt OpenSSL 3.0 writes "CN = a", 3.2 and later "CN=a".
     address = f"{server.client.host}:{server.client.port}"
     shown = processes.run(["openssl", "s_client", "-connect", address, version, "-nameopt", "RFC2253"], input="").stdout

@@ -96,6 +96,7 @@ def test_nothing_else_is_a_file(page, path):
 
 def test_a_token_is_good_once(annals):
     process, page = pages.start(annals.kubeconfig)
+    assert page.ask("about").status == 200
     again = page.exchange()
     assert again.status == 401 and again.json["kind"] == "Status"
     assert page.ask("about").status == 200, "the session stays"
@@ -107,6 +108,20 @@ def test_a_token_is_good_once(annals):
             assert reply.status == 401 or session == page.session, (session, reply)
 
 
+def test_an_answer_that_is_lost_does_not_use_up_the_token(annals):
+    """Only a page that has the whole answer can use its session; until then the token opens another session instead of that one."""
+    process = processes.Process([processes.BIN, "kubectl", "ui", "--kubeconfig", annals.kubeconfig])
+    page = pages.Page(process.stdout.wait(pages.LINK)[0])
+    for _ in range(20):
+        with page.connect() as connection:
+            connection.say(page.head("session", method="POST", headers={"X-Annals-Token": page.token}))
+    unused = pages.Page(page.link).enter()
+    used = pages.Page(page.link).enter()
+    assert used.ask("about").status == 200
+    assert unused.ask("about").status == 401, "one token never has two sessions"
+    assert page.exchange().status == 401
+
+
 def test_tries_are_bounded(annals):
     """Beyond the bound nobody looks at them any more; who is in stays in."""
     _, page = pages.start(annals.kubeconfig)
@@ -116,26 +131,89 @@ def test_tries_are_bounded(annals):
 
 
 AS_ANOTHER = """
-import http.client, sys
-connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-connection.request("POST", "/annals/ui/session", headers={"X-Annals-Token": sys.argv[2]})
-print(connection.getresponse().status)
+import socket, sys
+port, text, n = int(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3])
+answers = []
+for _ in range(n):
+    connection = socket.create_connection(("127.0.0.1", port))
+    try:
+        connection.sendall(text)
+        answers.append(connection.recv(65536))
+    except (ConnectionResetError, BrokenPipeError):
+        answers.append(b"")
+print(len(answers), b"".join(answers))
 """
 
 
-def test_a_token_is_taken_from_no_other_user(annals):
-    """Who could read it in the list of processes."""
+def ask_as_another(port, text, n=1):
+    """What a program of another user of this machine is answered, over so many connections."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    try:
+        done = subprocess.run(["/usr/bin/python3", "-c", AS_ANOTHER, str(port), text, str(n)], user=65534, group=65534, extra_groups=[], cwd="/",
+                              capture_output=True, text=True, check=True)
+    except PermissionError:
+        pytest.skip("this root may not become another user")
+    return done.stdout
+
+
+def test_another_user_of_the_machine_is_answered_nothing(annals):
+    """Not even where they have read the token in the list of processes; and the terminal says so."""
+    process = processes.Process([processes.BIN, "kubectl", "ui", "--kubeconfig", annals.kubeconfig])
+    page = pages.Page(process.stdout.wait(pages.LINK)[0])
+    assert ask_as_another(page.port, page.head("session", method="POST", headers={"X-Annals-Token": page.token})) == "1 b''\n"
+    assert page.enter().ask("about").status == 200, "the token is still good"
+    assert ask_as_another(page.port, page.head("about", headers={"X-Annals-Session": page.session})) == "1 b''\n"
+    assert process.stderr.wait(r"another user of this machine \(uid 65534\)")
+
+
+def test_silent_connections_of_another_user_take_no_place(annals):
+    """Each of these ends at once. Where they stayed, the owner would wait for as long as newcomers are given to say something."""
+    _, page = pages.start(annals.kubeconfig)
+    assert ask_as_another(page.port, "", 500) == "500 b''\n"
+    assert page.ask("about").status == 200
+
+
+FROM_THE_SAME_PORT = """
+import socket, sys
+port, text = int(sys.argv[1]), sys.argv[2].encode()
+
+def connect(host, local):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("127.0.0.1", local))
+    s.connect((host, port))
+    return s
+
+local, kept = 0, []
+for last in range(2, 22):
+    host = f"127.0.0.{last}"
+    decoy = socket.create_server((host, port))
+    dead = connect(host, local)
+    local = dead.getsockname()[1]
+    kept.append(decoy.accept()[0])
+    dead.close()
+    assert kept[-1].recv(1) == b""
+connection = connect("127.0.0.1", local)
+try:
+    connection.sendall(text)
+    print(connection.recv(65536))
+except ConnectionResetError:
+    print(b"")
+"""
+
+
+def test_a_dead_socket_of_the_same_port_vouches_for_nobody(annals):
+    """The kernel lists it as root's. Another user can make some, to other addresses, before coming to us from the same port."""
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
     process = processes.Process([processes.BIN, "kubectl", "ui", "--kubeconfig", annals.kubeconfig])
     page = pages.Page(process.stdout.wait(pages.LINK)[0])
-    try:
-        done = subprocess.run(["/usr/bin/python3", "-c", AS_ANOTHER, str(page.port), page.token], user=65534, group=65534, extra_groups=[], cwd="/",
-                              capture_output=True, text=True, check=True)
-    except PermissionError:
-        pytest.skip("this root may not become another user")
-    assert done.stdout == "403\n"
-    assert page.enter().ask("about").status == 200, "and it is still good"
+    head = page.head("session", method="POST", headers={"X-Annals-Token": page.token})
+    done = subprocess.run(["/usr/bin/python3", "-c", FROM_THE_SAME_PORT, str(page.port), head], user=65534, group=65534, extra_groups=[], cwd="/",
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == "b''\n"
+    assert page.enter().ask("about").status == 200
 
 
 def test_enter_prints_another_link(annals):

@@ -1,7 +1,11 @@
-"""What the page is told of an object's revisions, and how two of them differ: of any kind, recorded or the object's own."""
+"""The page's data about an object's revisions, and how two of them differ: of any kind, recorded or the object's own."""
+
+import os
 
 import pytest
 
+import processes
+from gate import Gate
 from recorded import V1, Recorded, redacted
 from ui_page import Page, lines
 
@@ -132,7 +136,7 @@ def test_revisions_need_a_session(page, settings):
 
 
 def test_revisions_are_asked_for_as_the_user(annals, namespace, settings):
-    """Who may not read them is told so."""
+    """A user who may not read them gets a message."""
     page = Page("--as=nobody", env=annals.kubectl_env(), namespace=namespace)
     refused = page.get("revisions", type="cm", name="settings")
     assert refused.status == 403 and 'User "nobody" cannot' in refused.json["message"], refused
@@ -151,3 +155,19 @@ def test_revisions_of_a_statefulset_are_its_own(page, annals, namespace):
     difference = page.get("diff", type="sts", name="web", own="true", from_="101", to="102").json
     assert lines(difference) == [("-      - image: i:1", "/spec/template/spec/containers/0/image"),
                                  ("+      - image: i:2", "/spec/template/spec/containers/0/image")]
+
+
+def test_a_404_of_somebody_else_is_no_absence(folder, serve, etcd, certificates):
+    server = serve(etcd().endpoint)
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    make(server, "/api/v1/namespaces/default/configmaps", metadata={"name": "plain"})
+    gate = Gate(server.client, certificates)
+    try:
+        page = Page("--kubeconfig", processes.write_kubeconfig(folder / "kubeconfig", gate.url, certificates), env=dict(os.environ))
+        assert page.get("revisions", type="cm", name="plain").status == 200
+        assert page.get("revisions", type="cm", name="absent").status == 404
+        gate.lose("/configmaps/")
+        lost = page.get("revisions", type="cm", name="plain")
+        assert lost.status == 502 and "404 page not found" in lost.json["message"], lost
+    finally:
+        gate.close()

@@ -1,10 +1,13 @@
 """Undo and restore from the page: a dry run that shows what would be written, and then the write of exactly that."""
 
+import json
 import os
+import pathlib
 import shlex
 import threading
 
 import pytest
+import yaml
 
 import processes
 from gate import Gate
@@ -108,6 +111,24 @@ def test_undo_does_not_write_what_was_not_shown(page, settings):
     told = shown(page)
     assert ("-  more: new", "/data/more") in lines(told["hunks"]) and written(page, told["proof"]).status == 200
     assert settings.get()["data"] == {"color": "green", "size": "1"}
+
+
+def test_the_command_is_one_for_a_shell(annals, namespace, settings, tmp_path):
+    """Names of files and contexts come from others, and people paste the command."""
+    config = tmp_path / "it's $(touch owned) `touch owned`; \"x\" \\ file"
+    strange = "it's * $HOME\t|"
+    known = yaml.safe_load(pathlib.Path(annals.kubectl_env()["KUBECONFIG"]).read_text(encoding="utf-8"))
+    for context in known["contexts"]:
+        context["name"] = strange
+    config.write_text(json.dumps({**known, "current-context": "none"}), encoding="utf-8")
+    page = Page("--write", "--kubeconfig", config, "--context", strange, env=dict(os.environ), namespace=namespace)
+    command = shown(page)["command"]
+    done = processes.run(["sh", "-c", f"cd \"$1\"; for word in {command}; do printf '%s\\0' \"$word\"; done", "sh", tmp_path])
+    assert done.returncode == 0, done
+    words = done.stdout.rstrip("\0").split("\0")
+    assert words == ["kubectl", "annals", "undo", "configmap/settings", "--to-revision=2", "-n", namespace, f"--context={strange}", f"--kubeconfig={config}"]
+    assert not (tmp_path / "owned").exists()
+    assert settings.get()["data"] == {"color": "blue"}
 
 
 def test_undo_loses_no_write_that_overtakes_it(folder, serve, etcd, certificates):

@@ -52,19 +52,19 @@ def aggregator(behind, front):
 
 def check_documents(get):
     """get(path, HEADER=...): all documents are there, and those of annals.dev are in each."""
-    doors = [version["groupVersion"] for group in get("/apis").json["groups"] for version in group["versions"]]
-    assert {ANNALS, BETA} <= set(doors)
+    api_versions = [version["groupVersion"] for group in get("/apis").json["groups"] for version in group["versions"]]
+    assert {ANNALS, BETA} <= set(api_versions)
     aggregated = get("/apis", Accept=AGGREGATORS)
     assert aggregated.headers["Content-Type"] == AGGREGATED
-    assert [f"{group['metadata']['name']}/{version['version']}" for group in aggregated.json["items"] for version in group["versions"]] == doors
+    assert [f"{group['metadata']['name']}/{version['version']}" for group in aggregated.json["items"] for version in group["versions"]] == api_versions
     assert get("/apis", Accept=AGGREGATORS, **{"If-None-Match": aggregated.headers["ETag"]}).status == 304
     assert get("/apis/annals.dev").json["preferredVersion"]["groupVersion"] == ANNALS
-    for door in doors:
-        listed = get(f"/apis/{door}")
-        assert (listed.status, listed.json["groupVersion"]) == (200, door)
-        described = get(f"/openapi/v3/apis/{door}").json["paths"]
-        assert {f"/apis/{door}/{resource['name']}" for resource in listed.json["resources"] if "list" in resource["verbs"]} <= set(described)
-    assert {f"apis/{door}" for door in doors} <= set(get("/openapi/v3").json["paths"])
+    for api_version in api_versions:
+        listed = get(f"/apis/{api_version}")
+        assert (listed.status, listed.json["groupVersion"]) == (200, api_version)
+        described = get(f"/openapi/v3/apis/{api_version}").json["paths"]
+        assert {f"/apis/{api_version}/{resource['name']}" for resource in listed.json["resources"] if "list" in resource["verbs"]} <= set(described)
+    assert {f"apis/{api_version}" for api_version in api_versions} <= set(get("/openapi/v3").json["paths"])
     schemas = get("/openapi/v2")
     assert f"/apis/{ANNALS}/namespaces/{{namespace}}/controllerrevisions" in schemas.json["paths"]
     assert get("/openapi/v2", **{"If-None-Match": schemas.headers["ETag"]}).status == 304
@@ -90,7 +90,7 @@ def test_behind_a_cluster_that_is_not_there_the_aggregator_is_answered(behind, a
     check_documents(aggregator)
     assert behind.anonymous.get("/livez").status == 200
     assert failed_checks(behind, "/readyz") == {"etcd", "etcd-readiness", "cluster", "storage-versions"}
-    assert aggregator(revisions(door=ANNALS)).status == 503
+    assert aggregator(revisions(api_version=ANNALS)).status == 503
 
 
 def test_behind_a_cluster_that_is_not_there_administrators_are_answered(behind):

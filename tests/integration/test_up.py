@@ -1,9 +1,11 @@
 """`annals up` as its user meets it: first start, second start, what is in the way, what dies, what is left behind."""
 
+import collections
 import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -11,7 +13,9 @@ import stat
 import subprocess
 
 import pytest
+import yaml
 
+import fenced
 import processes
 from processes import BIN, is_alive, retry_until, run, wait_gone
 
@@ -42,18 +46,41 @@ def test_first_start_serves_and_says_how(up, etcd_binary):
     a = up(etcd=etcd_binary)
     assert a.get("/readyz").text == "ok"
     assert a.get(NAMESPACES + "/default").status == 200
-    for hint in ("export KUBECONFIG=", "kubectl get controllerrevisions", "curl --cacert"):
+    for hint in ("export KUBECONFIG=", "kubectl annals log", "curl --cacert"):
         assert hint in a.stdout.text
 
 
-def test_what_is_printed_works_when_pasted(up):
+def test_what_is_printed_works_when_pasted(up, folder):
+    """And is README's first tour."""
     processes.kubectl_since()
-    a = up()
-    lines = [line for line in a.stdout.text.splitlines() if line.startswith("  ")]
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=processes.PATIENCE, env={**os.environ, "HOME": str(a.dir)})
-    assert "controllerrevision.apps/web-1 created" in done.stdout
-    assert '"nginx:1"' in done.stdout.replace(" ", "")
-    assert "field is immutable" in done.stderr
+    copy = folder / "copy of a kubeconfig"
+    a = up("--kubeconfig-out", copy)
+    *commands, log, curl = [line.strip() for line in a.stdout.text.splitlines() if line.startswith("  ")]
+    assert commands[0] == f"export KUBECONFIG='{copy}'", "the path that was asked for"
+    (folder / "kubectl-annals").symlink_to(BIN)
+    env = {**os.environ, "HOME": str(a.dir), "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def paste(*lines):
+        return subprocess.run(["bash", "-e", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=processes.PATIENCE, env=env)
+
+    done = paste(*commands)
+    assert done.returncode == 0, done
+    retry_until(lambda: "bob" in paste(commands[0], log).stdout, "who changed it")
+    assert '"HistoryList"' in paste(curl).stdout.replace(" ", "")
+
+    tour = "\n".join(fenced.Page(processes.ROOT / "README.md").under("Tour 1: the history of anything"))
+    for command in [*commands[2:], log]:
+        assert command in tour.splitlines()
+    said, read = json.loads(re.search("echo '(.*)'", commands[1])[1]), yaml.safe_load(re.search(r"<<'END'\n(.*?)END\n", tour, re.DOTALL)[1])
+    assert said == read
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_kubeconfig_that_is_printed_is_the_one_asked_for(folder, form):
+    a = processes.Process([BIN, "up", "--ephemeral", "--store=memory", "--port=0", "-o", form, "--kubeconfig-out=copy"], cwd=folder)
+    assert a.stdout.wait(r"\{|export KUBECONFIG")
+    assert (f'"kubeconfig":"{folder}/copy"' if form == "json" else f"export KUBECONFIG={folder}/copy\n") in a.stdout.text
+    assert a.stop() == 0
 
 
 def test_second_start_takes_up_the_data(up, etcd_binary):
@@ -541,3 +568,49 @@ def test_broken_token_file_keeps_the_old_and_is_told(up, folder):
     retry_until(lambda: alice.get(NAMESPACES).status == 200 and "at least 3 columns" in a.stderr.text, "the complaint")
     assert "what it said before stays in force" in a.stderr.text
     assert alice.get(NAMESPACES).status == 200
+
+
+# ---- what its controllers cost ----
+
+
+def connections_to_itself(a):
+    """TCP connections whose both ends are this process: those of its controllers."""
+    port = f":{int(a.url.rpartition(':')[2]):04X}"
+    own = set()
+    for fd in pathlib.Path(f"/proc/{a.pid}/fd").iterdir():
+        try:
+            own.add(os.readlink(fd))
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    rows = [line.split() for line in pathlib.Path(f"/proc/{a.pid}/net/tcp").read_text().splitlines()[1:]]
+    return [row for row in rows if row[2].endswith(port) and row[3] == "01" and f"socket:[{row[9]}]" in own]
+
+
+def record_all(a):
+    recorder = {"apiVersion": "annals.dev/v1", "kind": "Recorder", "metadata": {"name": "all"}, "spec": {"resources": [{"groups": ["*"], "resources": ["*"]}]}}
+    assert a.post("/apis/annals.dev/v1/recorders", recorder).status == 201
+
+
+def test_controllers_share_a_connection(up):
+    a = up("--controllers=*,fake-kubelet")
+    record_all(a)
+    retry_until(lambda: a.get("/apis/annals.dev/v1/recorders/all").json.get("status", {}).get("resources"), "it records")
+    assert len(connections_to_itself(a)) in (1, 2)
+
+
+def threads(a):
+    return sorted(path.read_text().strip() for path in pathlib.Path(f"/proc/{a.pid}/task").glob("*/comm"))
+
+
+def test_controllers_share_a_few_threads(up):
+    """Each has a name, of which the page about the architecture tells what it does."""
+    without = up("--controllers=", "--store=memory", dir=None)
+    before = collections.Counter(threads(without))
+    assert without.stop() == 0
+    a = up("--controllers=*,fake-kubelet", "--store=memory")
+    record_all(a)
+    retry_until(lambda: "gc-discovery" in threads(a), "all have started")
+    added = list((collections.Counter(threads(a)) - before).elements())
+    assert len(added) <= 16, added
+    page = (processes.ROOT / "docs/explanation/architecture.md").read_text()
+    assert not [name for name in added if f"`{name}`" not in page]

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import time
 
 import pytest
 
@@ -40,6 +41,14 @@ def peak(server):
         return 0
     return int(re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1]) >> 10
 
+def test_a_large_object_keeps_the_name_of_its_manager_while_its_creation_waits(server):
+    """The body's tree is dropped while a refusal is confirmed, and read again; what the URL and the headers said is not."""
+    kept = {"immutable": True, "metadata": {"name": "large"}}
+    for fields in ({"data": {"a": "x" * ((1 << 20) + 1)}}, {"binaryData": {"b": "QUFB" * 349525 + "QUE="}},
+                   {"data": {"a": "x" * (1 << 20)}, "binaryData": {"b": "QQ=="}}):
+        refused = server.post(f"{CONFIG_MAPS}?dryRun=All", {**kept, **fields}, headers={"User-Agent": "side-by-side"})
+        assert (refused.status, refused.json["message"]) == (422, 'ConfigMap "large" is invalid: []: Too long: may not be more than 1048576 bytes')
+
 
 def test_patches_without_a_version_all_succeed_and_all_count(serve, server, store):
     other = serve(store.endpoint)
@@ -53,8 +62,8 @@ def test_patches_without_a_version_all_succeed_and_all_count(serve, server, stor
 def test_big_object_is_patched_by_many_in_the_memory_of_a_few(server):
     """A tree of it takes 25 MiB. Each of the writers would have one for each race that it loses."""
     data = {f"k{i}": {"a": i, "b": "x"} for i in range(20_000)}
-    path = f"{revisions(door=ANNALS)}/big"
-    assert server.post(revisions(door=ANNALS), revision("big", 1, data, ANNALS)).status == 201
+    path = f"{revisions(api_version=ANNALS)}/big"
+    assert server.post(revisions(api_version=ANNALS), revision("big", 1, data, ANNALS)).status == 201
     kinds = [(MERGE, lambda i: {"metadata": {"labels": {f"k{i}": "x"}}}),
              (JSON_PATCH, lambda i: [{"op": "add", "path": "/metadata/labels", "value": {f"k{i}": "x"}}]),
              (APPLY, lambda i: {"apiVersion": ANNALS, "kind": "ControllerRevision", "metadata": {"name": "big", "annotations": {f"k{i}": "x"}}})]
@@ -72,19 +81,19 @@ def without_age(table):
 
 def test_what_a_big_write_answers_is_what_it_stored(server):
     """Its tree is gone while etcd is asked: the answer is made of its text, in every form."""
-    path = f"{revisions(door=ANNALS)}/big"
+    path = f"{revisions(api_version=ANNALS)}/big"
     body = revision("big", 1, {f"k{i}": {"a": i, "b": "x"} for i in range(5_000)}, ANNALS)
     table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-    made = server.post(revisions(door=ANNALS), body)
+    made = server.post(revisions(api_version=ANNALS), body)
     assert made.status == 201 and made.json == server.get(path).json
     for form in (None, table, {"Accept": "application/yaml"}, {"Accept-Encoding": "gzip"}, {"User-Agent": "curl/8"}):
         answer = server.request("PUT", path, {**body, "metadata": {"name": "big", "labels": {"form": "a"}}}, headers=form)
         same = server.request("GET", path, headers=form)
         assert answer.status == 200 and without_age(answer.body) == without_age(same.body)
         assert server.put(path, body).status == 200
-    for door in ("annals.dev/v1beta1", "apps/v1"):
-        path = f"{revisions(door=door)}/big"
-        answer = server.patch(path, {"metadata": {"labels": {"door": door.replace("/", "-")}}})
+    for api_version in ("annals.dev/v1beta1", "apps/v1"):
+        path = f"{revisions(api_version=api_version)}/big"
+        answer = server.patch(path, {"metadata": {"labels": {"api_version": api_version.replace("/", "-")}}})
         assert answer.status == 200 and answer.json == server.get(path).json
     gone = server.delete(path)
     assert gone.status == 200 and gone.json["details"]["uid"] == made.json["metadata"]["uid"]
@@ -156,7 +165,7 @@ def held_bytes(server, sort):
 def send_half(server, body):
     """A write of which only the head and half of the body come."""
     sock = server.client.context.wrap_socket(socket.create_connection((server.client.host, server.client.port)), server_hostname="127.0.0.1")
-    head = f"POST {revisions(door=ANNALS)} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST {revisions(api_version=ANNALS)} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     sock.sendall(head.encode() + body[:len(body) // 2])
     return sock
 
@@ -164,21 +173,21 @@ def send_half(server, body):
 def test_big_writes_hold_no_more_than_their_budget_and_the_rest_comes_again(serve, store):
     server = serve(store.endpoint, "--max-mutating-requests-inflight-mib=12")
     bodies = [big(f"r{i}") for i in range(8)]
-    assert server.post(revisions(door=ANNALS), bodies[0]).status == 201
+    assert server.post(revisions(api_version=ANNALS), bodies[0]).status == 201
     retry_until(lambda: under_way(server, "mutating") == 0, "nothing to be under way")
     store.signal(signal.SIGSTOP)
-    writers = [Held(lambda body=body: server.post(revisions(door=ANNALS), body)) for body in bodies[1:]]
+    writers = [Held(lambda body=body: server.post(revisions(api_version=ANNALS), body)) for body in bodies[1:]]
     retry_until(lambda: sum(writer.answer is not None for writer in writers) >= 5, "those to be refused that are too many")
     assert 0 < held_bytes(server, "mutating") <= 12 << 20
     refused = [writer.answer for writer in writers if writer.answer]
     assert {(answer.status, answer.headers["Retry-After"], answer.json["reason"]) for answer in refused} == {(429, "1", "TooManyRequests")}
     # Reads and health have nothing to do with it.
-    assert server.get("/livez").status == server.get(f"{revisions(door=ANNALS)}?resourceVersion=0&limit=1").status == 200
+    assert server.get("/livez").status == server.get(f"{revisions(api_version=ANNALS)}?resourceVersion=0&limit=1").status == 200
     store.signal(signal.SIGCONT)
     assert 429 in {writer.wait().status for writer in writers} <= {201, 429, 504}  # 504: etcd stood still for long
     retry_until(lambda: held_bytes(server, "mutating") == 0, "all to be given back")
     for body in bodies:
-        assert server.post(revisions(door=ANNALS), body).status in (201, 409)
+        assert server.post(revisions(api_version=ANNALS), body).status in (201, 409)
 
 
 def test_bodies_count_as_they_arrive(serve, store):
@@ -187,28 +196,62 @@ def test_bodies_count_as_they_arrive(serve, store):
     server = serve(store.endpoint, f"--max-mutating-requests-inflight-mib={17 * len(body) >> 20}")
     first = [send_half(server, body) for _ in range(7)]
     retry_until(lambda: held_bytes(server, "mutating") >= 7 * 4 * (len(body) // 2 - 16_384), "the halves")
-    assert server.post(revisions(door=ANNALS), body).status == 429
+    assert server.post(revisions(api_version=ANNALS), body).status == 429
     assert server.post(CONFIG_MAPS, {"metadata": {"name": "small"}}).status == 201
     for sock in first:
         sock.close()
     retry_until(lambda: held_bytes(server, "mutating") == 0, "what they held")
-    assert server.post(revisions(door=ANNALS), body).status == 201
+    assert server.post(revisions(api_version=ANNALS), body).status == 201
 
 
-def test_answers_in_memory_hold_no_more_than_their_budget(serve, store):
+def test_no_more_answers_of_a_connection_give_way_than_the_next_one_needs(serve, store):
+    """A connection's share is half of the budget: three answers of 1 MiB do not fit into it."""
+    pytest.importorskip("hpack")
+    import http2
+
+    server = serve(store.endpoint, "--max-requests-inflight-mib=5")
+    path = revisions(api_version=ANNALS) + "/large"
+    assert server.post(revisions(api_version=ANNALS), revision("large", api_version=ANNALS, data={"a": "x" * (1 << 20)})).status == 201
+    with http2.connect(server.client, window=0) as slow:
+
+        def begin():
+            stream = slow.begin("GET", path + "?resourceVersion=0")
+            slow.wait(lambda: stream.status)
+            return stream
+
+        first, second = begin(), begin()
+        time.sleep(1.5)  # so long without progress, an answer gives way
+        third = begin()
+        assert (first.status, second.status, third.status) == (200, 200, 200)
+        slow.wait(lambda: first.reset)
+        slow.round_trip()
+        assert (first.reset, second.reset, third.reset) == (http2.CANCEL, None, None)
+        assert Metrics(server).sum("annals_answers_evicted_total") == 1
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml"])
+def test_answers_in_memory_hold_no_more_than_their_budget(serve, store, accept):
+    """What does not move gives way to what is asked for later, so nobody is locked out."""
+    pytest.importorskip("hpack")
+    import http2
+
     server = serve(store.endpoint, "--max-requests-inflight-mib=6")
-    for i in range(5):
-        assert server.post(revisions(door=ANNALS), big(f"r{i}")).status == 201
-    yaml = {"Accept": "application/yaml"}
-    slow = socket.socket()
-    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    slow.connect((server.client.host, server.client.port))
-    slow = server.client.context.wrap_socket(slow, server_hostname="127.0.0.1")
-    slow.sendall(f"GET {revisions(door=ANNALS)}?resourceVersion=0 HTTP/1.1\r\nHost: a\r\nAccept: application/yaml\r\n\r\n".encode())
-    retry_until(lambda: held_bytes(server, "read") > 0, "an answer that nobody takes")
-    refused = server.get(revisions(door=ANNALS) + "?resourceVersion=0", headers=yaml)
-    assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
-    assert server.get("/api/v1/namespaces/default?resourceVersion=0").status == 200  # small ones are bounded by their number
+    path = revisions(api_version=ANNALS) + "/large"
+    large = 1 << 20
+    assert server.post(revisions(api_version=ANNALS), revision("large", api_version=ANNALS, data={"a": "x" * large})).status == 201
+    slow = http2.connect(server.client, window=0)
+    for _ in range(12):
+        slow.begin("GET", path + "?resourceVersion=0", [("accept", accept)])
+    retry_until(lambda: held_bytes(server, "read") >= 2 * large, "answers that nobody takes")
+    answers = []
+
+    def ask():
+        answers.append(server.get(path + "?resourceVersion=0", headers={"Accept": accept}))
+        assert held_bytes(server, "read") <= 6 << 20
+        return answers[-1].status == 200
+
+    retry_until(ask, "an answer for who reads")
+    assert {answer.status for answer in answers} <= {200, 429}
+    assert all(answer.headers["Retry-After"] == "1" for answer in answers if answer.status == 429)
     slow.close()
-    retry_until(lambda: held_bytes(server, "read") == 0, "what it held")
-    assert server.get(revisions(door=ANNALS) + "?resourceVersion=0", headers=yaml).status == 200
+    retry_until(lambda: held_bytes(server, "read") == 0, "what they held")

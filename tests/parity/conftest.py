@@ -1,4 +1,4 @@
-"""Fixtures: those of tests/integration serve here, too. `replayed` plays cases against one annals, shared by all tests."""
+"""Fixtures: those of tests/integration serve here, too. `replayed` runs cases against one annals, shared by all tests."""
 
 import importlib.util
 import pathlib
@@ -54,7 +54,7 @@ def server(certificates):
 
 @pytest.fixture(scope="session")
 def replayed(server, certificates):
-    """replayed(entry) is {step: (kube-apiserver's answer, annals')}; each case is played once."""
+    """replayed(entry) is {step: (kube-apiserver's answer, annals')}; each case runs once."""
     import compare
     import normalizer
     import truth

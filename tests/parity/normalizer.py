@@ -20,7 +20,7 @@ def literals(case):
 
 
 def literal_numbers(case):
-    """Those that stand in a message as they are: whoever plays the case sees to it that no version is one of them."""
+    """Those that stand in a message as they are: the caller ensures that no version is one of them."""
     return set(re.findall(r"\d+", literals(case)))
 
 

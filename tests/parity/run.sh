@@ -53,7 +53,7 @@ for _ in $(seq 300); do
 	sleep 0.1
 done
 
-# What an operator's compaction looks like to annals: kube-apiserver's key moves, etcd forgets (storage/compact.h).
+# What an operator's compaction looks like to annals: kube-apiserver's key moves, etcd forgets (storage/upkeep.h).
 cat >compact <<-HOOK
 	#!/usr/bin/env bash
 	set -e

@@ -3,7 +3,7 @@
  *     client_probe KUBECONFIG discover
  *     client_probe KUBECONFIG inform GROUP VERSION PLURAL [metadata] [pages]
  *
- * inform prints what its handlers hear, a line each, until it is told to end (SIGTERM):
+ * inform prints what its handlers hear, a line each, until SIGTERM:
  *     add|update|delete NAMESPACE/NAME VERSION [initial|guess] [data.n of the object]
  *     synced COUNT
  *     problem SENTENCE */

@@ -13,8 +13,8 @@ static const struct type box_type = {
 
 static const struct column columns[] = {COLUMN_NAME, COLUMN_AGE};
 
-static const struct door doors[] = {
-	{.group = "toys.example.com", .version = "v1", .definition = "com.example.toys.v1.Box"},
+static const struct version versions[] = {
+	{.group = "toys.example.com", .name = "v1", .definition = "com.example.toys.v1.Box"},
 };
 
 static struct kind boxes = {
@@ -26,8 +26,8 @@ static struct kind boxes = {
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
 	.dependents = DEPENDENTS_ORPHANED,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 	.type = &box_type,
 	.doc = "Something to keep toys in.",
 	.columns = columns,

@@ -33,8 +33,8 @@ static const struct type beta_type = {
 };
 
 #ifdef CRATE_BEFORE_V1
-static const struct door doors[] = {
-	{.group = "toys.example.com", .version = "v1beta1", .definition = "com.example.toys.v1beta1.Crate"},
+static const struct version versions[] = {
+	{.group = "toys.example.com", .name = "v1beta1", .definition = "com.example.toys.v1beta1.Crate"},
 };
 #else
 /* ---- v1 ---- */
@@ -102,10 +102,10 @@ static struct json *beta_to_hub(const struct json *sent, const struct json *stor
 	return with_spec(sent, "things", things, a);
 }
 
-static const struct door doors[] = {
-	{.group = "toys.example.com", .version = "v1", .definition = "com.example.toys.v1.Crate"},
+static const struct version versions[] = {
+	{.group = "toys.example.com", .name = "v1", .definition = "com.example.toys.v1.Crate"},
 	{.group = "toys.example.com",
-		.version = "v1beta1",
+		.name = "v1beta1",
 		.definition = "com.example.toys.v1beta1.Crate",
 		.type = &beta_type,
 		.from_hub = beta_from_hub,
@@ -124,8 +124,8 @@ static struct kind crates = {
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
 	.unconditional_update = true,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 #ifdef CRATE_BEFORE_V1
 	.type = &beta_type,
 #else

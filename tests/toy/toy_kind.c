@@ -116,8 +116,8 @@ static const struct subresource subresources[] = {
 		.reset_fields = (const char *const[]){"spec", NULL}},
 };
 
-static const struct door doors[] = {
-	{.group = "toys.example.com", .version = "v1", .definition = "com.example.toys.v1.Toy"},
+static const struct version versions[] = {
+	{.group = "toys.example.com", .name = "v1", .definition = "com.example.toys.v1.Toy"},
 };
 
 static struct kind toys = {
@@ -128,8 +128,8 @@ static struct kind toys = {
 	.is_namespaced = true,
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 	.type = &toy_type,
 	.doc = "Something to play with.",
 	.reset_fields = (const char *const[]){"status", NULL},

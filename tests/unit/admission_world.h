@@ -41,7 +41,7 @@ static _unused_ void write_init(
 	w->environment = (struct admission_environment){&w->world, world_phase, world_is_deleting};
 	w->attributes =
 		(struct admission_attributes){.operation = operation, .ns = STR("default"), .environment = &w->environment};
-	w->attributes.kind = kind_by_resource(str_of(group), str_of(version), str_of(resource), true, &w->attributes.door);
+	w->attributes.kind = kind_by_resource(str_of(group), str_of(version), str_of(resource), true, &w->attributes.version);
 	assert_non_null(w->attributes.kind);
 	status_init(&w->st, &arena);
 	field_errors_init(&w->errors, &arena);
@@ -52,7 +52,7 @@ static _unused_ struct object *write_decode(const struct write *w, const char *t
 	struct object *o;
 	struct str reason;
 	const struct admission_attributes *at = &w->attributes;
-	if (object_decode(&o, at->kind, at->door, parse(text), NULL, &arena, NULL, &reason)) {
+	if (object_decode(&o, at->kind, at->version, parse(text), NULL, &arena, NULL, &reason)) {
 		fail_msg("%s: " STR_FMT, text, STR_ARG(reason));
 	}
 	return o;
@@ -69,7 +69,7 @@ static _unused_ int write_admit(struct write *w)
 	if (w->errors.n == 0) {
 		return 0;
 	}
-	status_invalid(&w->st, str_of(at->door->group), str_of(at->kind->kind), at->name, &w->errors);
+	status_invalid(&w->st, str_of(at->version->group), str_of(at->kind->kind), at->name, &w->errors);
 	return 1;
 }
 

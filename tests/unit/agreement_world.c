@@ -68,8 +68,8 @@ void replica_stop(struct replica *r)
 
 static bool is_common(struct replica *r, const char *version)
 {
-	const struct door *d = agreement_common(r->agreement, r->kind);
-	return version ? d && strcmp(d->version, version) == 0 : !d;
+	const struct version *v = agreement_common(r->agreement, r->kind);
+	return version ? v && strcmp(v->name, version) == 0 : !v;
 }
 
 void replica_wait_common(struct replica *r, const char *version)
@@ -143,7 +143,7 @@ bool replica_put(struct replica *r, const struct agreement_ticket *ticket)
 {
 	struct storage_compare guard = {
 		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = ticket->key, .number = ticket->revision};
-	struct storage_step put = {.kind = STEP_PUT, .key = STR("/annals/x"), .value = str_of(ticket->version->version)};
+	struct storage_step put = {.kind = STEP_PUT, .key = STR("/annals/x"), .value = str_of(ticket->version->name)};
 	struct storage_txn txn = {.compares = &guard, .n_compares = 1, .success = &put, .n_success = 1};
 	bool is_done = storage_txn_wait(r->storage, &txn) == STORAGE_OK && txn.succeeded;
 
@@ -159,5 +159,5 @@ const char *replica_write(struct replica *r)
 		agreement_doubt(r->agreement, &ticket);
 		ticket = replica_ticket(r);
 	}
-	return ticket.version->version;
+	return ticket.version->name;
 }

@@ -60,24 +60,24 @@ static inline void world_assert_json(struct api_world *w, const struct json *got
 	}
 }
 
-/* Through the door of a path like "apps/v1/controllerrevisions" or "/v1/namespaces". */
-static inline const struct kind *world_door(const char *path, const struct door **ret_door)
+/* Through the version of a path like "apps/v1/controllerrevisions" or "/v1/namespaces". */
+static inline const struct kind *world_version(const char *path, const struct version **ret_version)
 {
 	struct str group, version, rest;
 	str_cut(str_of(path), '/', &group, &rest);
 	str_cut(rest, '/', &version, &rest);
-	const struct kind *k = kind_by_resource(group, version, rest, true, ret_door);
+	const struct kind *k = kind_by_resource(group, version, rest, true, ret_version);
 	assert_non_null(k);
 	return k;
 }
 
 static inline struct object *world_decode(struct api_world *w, const char *path, const char *text)
 {
-	const struct door *d;
-	const struct kind *k = world_door(path, &d);
+	const struct version *v;
+	const struct kind *k = world_version(path, &v);
 	struct object *o = NULL;
 	struct str error;
-	if (object_decode(&o, k, d, world_parse(w, text), NULL, &w->a, NULL, &error)) {
+	if (object_decode(&o, k, v, world_parse(w, text), NULL, &w->a, NULL, &error)) {
 		fail_msg("refused: " STR_FMT, STR_ARG(error));
 	}
 	return o;

@@ -1,4 +1,4 @@
-/* A server on a store in memory, behind a cluster that a test plays. */
+/* A server on a store in memory, behind a cluster that a test simulates. */
 #ifndef TESTS_UNIT_BEHIND_WORLD_H
 #define TESTS_UNIT_BEHIND_WORLD_H
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct door doors[] = {{.group = "test.annals.dev", .version = "v1"}};
+static const struct version versions[] = {{.group = "test.annals.dev", .name = "v1"}};
 
 static struct str color_of(const struct object *o, struct arena *a _unused_)
 {
@@ -27,8 +27,8 @@ struct kind widget = {
 	.resource = "widgets",
 	.singular = "widget",
 	.is_namespaced = true,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 	.selectable = selectable,
 	.n_selectable = ARRAY_SIZE(selectable),
 };
@@ -39,8 +39,8 @@ struct kind gadget = {
 	.list_kind = "GadgetList",
 	.resource = "gadgets",
 	.singular = "gadget",
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 };
 KIND_REGISTER(gadget)
 
@@ -186,7 +186,7 @@ struct field_selector world_fields(const char *text, struct arena *a)
 	struct status st;
 
 	status_init(&st, a);
-	if (field_selector_parse(&s, str_of(text), &widget, &doors[0], a, &st) != 0) {
+	if (field_selector_parse(&s, str_of(text), &widget, &versions[0], a, &st) != 0) {
 		abort();
 	}
 	return s;

@@ -8,18 +8,18 @@
 
 /* The one finding of that severity that has these texts; fails the test when there is none. */
 static inline const struct finding *expect_finding(
-	const struct report *r, enum severity severity, const char *found, const char *mend)
+	const struct report *r, enum severity severity, const char *found, const char *fix)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct finding *f = &r->findings[i];
-		if (f->severity == severity && str_contains(f->found, str_of(found)) && str_contains(f->mend, str_of(mend))) {
+		if (f->severity == severity && str_contains(f->found, str_of(found)) && str_contains(f->fix, str_of(fix))) {
 			return f;
 		}
 	}
 	struct buf all;
 	buf_init(&all, 1 << 20);
 	report_write_text(r, false, &all);
-	fprintf(stderr, "no finding \"%s\" with mend \"%s\" in:\n" STR_FMT, found, mend, STR_ARG(buf_str(&all)));
+	fprintf(stderr, "no finding \"%s\" with fix \"%s\" in:\n" STR_FMT, found, fix, STR_ARG(buf_str(&all)));
 	buf_done(&all);
 	fail();
 	return NULL;

@@ -60,7 +60,7 @@ static inline void assert_row(const struct invalid_row *row, const struct field_
 	}
 }
 
-/* The rows against validate of the kind at that door. */
+/* The rows against validate of the kind at that version. */
 static inline void assert_rows(struct api_world *w, const char *path, const struct invalid_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 #include "tests/unit/migration_world.h"
 
 #include "base/clock.h"
-#include "migration/migration_condition.h"
+#include "migration/migration_plan.h"
 #include "storage/keys.h"
 
 enum { POLL_MS = 20, LOOK_AGAIN_MS = 20 };
@@ -69,9 +69,9 @@ static bool is_ready(struct world *w, const void *ctx _unused_)
 
 static void watch(struct world *w, size_t i, const char *path)
 {
-	const struct door *d;
+	const struct version *v;
 	struct cache_watch_options options = {
-		.kind = world_door(path, &d), .from_revision = cache_revision(w->cache), .wake = on_wake, .ctx = w};
+		.kind = world_version(path, &v), .from_revision = cache_revision(w->cache), .wake = on_wake, .ctx = w};
 
 	assert_int_equal(cache_watch_open(w->cache, &w->watchers[i], &options), CACHE_OK);
 }
@@ -174,10 +174,10 @@ void world_await(struct world *w, bool (*holds)(struct world *w, const void *ctx
 
 static struct str key_of(struct world *w, const char *path, const char *name)
 {
-	const struct door *d;
-	const struct kind *k = world_door(path, &d);
+	const struct version *v;
+	const struct kind *k = world_version(path, &v);
 
-	return key_object(&w->a, STR(WORLD_PREFIX), str_of(k->doors[0].group), str_of(k->resource), STR(""), str_of(name));
+	return key_object(&w->a, STR(WORLD_PREFIX), str_of(k->versions[0].group), str_of(k->resource), STR(""), str_of(name));
 }
 
 int64_t world_step(struct world *w, struct storage_step s)
@@ -190,11 +190,11 @@ int64_t world_step(struct world *w, struct storage_step s)
 	return revision;
 }
 
-static const struct door *door_of_version(const struct kind *k, const char *version)
+static const struct version *version_named(const struct kind *k, const char *version)
 {
-	for (size_t i = 0; i < k->n_doors; i++) {
-		if (strcmp(k->doors[i].version, version) == 0) {
-			return &k->doors[i];
+	for (size_t i = 0; i < k->n_versions; i++) {
+		if (strcmp(k->versions[i].name, version) == 0) {
+			return &k->versions[i];
 		}
 	}
 	fail_msg("no version %s", version);
@@ -215,7 +215,7 @@ int64_t world_store(struct world *w, const char *path, const char *version, cons
 	o->meta.uid = arena_printf(&w->a, "uid-of-%s", name);
 	o->meta.creation_timestamp = STR("2026-01-01T00:00:00Z");
 	buf_init(&b, SIZE_MAX / 2);
-	assert_true(object_encode_stored(&b, o, door_of_version(o->kind, version)));
+	assert_true(object_encode_stored(&b, o, version_named(o->kind, version)));
 	int64_t revision = world_step(
 		w, (struct storage_step){.kind = STEP_PUT, .key = key_of(w, path, name), .value = buf_str(&b), .lease = lease});
 	buf_done(&b);
@@ -255,8 +255,8 @@ bool world_stored(struct world *w, const char *path, const char *name, struct wo
 
 struct json *world_fields(struct world *w, const char *path, const char *name)
 {
-	const struct door *d;
-	struct cached *c = cache_get(w->cache, world_door(path, &d), STR(""), str_of(name));
+	const struct version *v;
+	struct cached *c = cache_get(w->cache, world_version(path, &v), STR(""), str_of(name));
 	struct object *o = NULL;
 
 	if (c) {
@@ -268,8 +268,8 @@ struct json *world_fields(struct world *w, const char *path, const char *name)
 
 const char *world_migration(struct world *w, const char *resource)
 {
-	const struct door *d;
-	struct cache_snapshot *s = cache_snapshot(w->cache, world_door(MIGRATIONS_PATH, &d));
+	const struct version *v;
+	struct cache_snapshot *s = cache_snapshot(w->cache, world_version(MIGRATIONS_PATH, &v));
 	const struct cache_filter all = {0};
 	const struct cached *each, *found = NULL;
 	struct cache_iter it;
@@ -287,8 +287,8 @@ const char *world_migration(struct world *w, const char *resource)
 
 size_t world_count(struct world *w, const char *path)
 {
-	const struct door *d;
-	struct cache_snapshot *s = cache_snapshot(w->cache, world_door(path, &d));
+	const struct version *v;
+	struct cache_snapshot *s = cache_snapshot(w->cache, world_version(path, &v));
 	size_t n = cache_snapshot_count(s, STR(""));
 
 	cache_snapshot_unref(s);
@@ -311,12 +311,12 @@ static bool is_in_state(struct world *w, const void *ctx)
 {
 	const struct wanted_state *wanted = ctx;
 	const char *name = world_migration(w, wanted->resource);
-	const struct door *d;
+	const struct version *v;
 
 	if (!name) {
 		return false;
 	}
-	struct cached *c = cache_get(w->cache, world_door(MIGRATIONS_PATH, &d), STR(""), str_of(name));
+	struct cached *c = cache_get(w->cache, world_version(MIGRATIONS_PATH, &v), STR(""), str_of(name));
 	bool is_so = c && str_is(cached_value(c, c->kind->n_selectable - 1), wanted->state);
 	cached_unref(c);
 	return is_so;

@@ -15,7 +15,7 @@ struct batch {
 	int64_t compact_revision;
 };
 
-/* A transaction whose caller has been told that nothing is known of it. */
+/* A transaction whose caller has got "outcome unknown". */
 struct straggler {
 	struct list node;
 	struct arena arena;
@@ -30,7 +30,7 @@ struct slow_line {
 	struct storage_watch watch;  /* of the inner store */
 	struct storage_watch *owner; /* NULL: nobody watches */
 	bool is_watching, is_interrupted;
-	int64_t told; /* up to which revision the owner has been told */
+	int64_t told; /* up to which revision the owner has got events */
 	int64_t now_ms;
 	void (*on_submit)(void *ctx);
 	void *ctx;

@@ -22,7 +22,7 @@ bool slow_line_refuse(struct slow_line *l, unsigned choice); /* a request: certa
 /* A request or an answer: STORAGE_UNKNOWN. What was not carried out yet is later, or never. */
 bool slow_line_lose(struct slow_line *l, unsigned choice);
 bool slow_line_straggle(struct slow_line *l, unsigned choice, int64_t now_ms); /* carries out what its caller has given up */
-void slow_line_interrupt(struct slow_line *l, int64_t now_ms); /* the watch: resumes behind the last events told */
+void slow_line_interrupt(struct slow_line *l, int64_t now_ms); /* the watch: resumes behind the last events delivered */
 void slow_line_time_out(struct slow_line *l, int64_t now_ms);  /* whatever has waited for longer than its caller will */
 
 #endif

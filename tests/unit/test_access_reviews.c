@@ -1,4 +1,4 @@
-#include "delegation/reviews/call.h"
+#include "delegation/call.h"
 #include "tests/unit/delegation_world.h"
 
 #define REVIEW(status) "{\"kind\":\"SubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"status\":" status "}"

@@ -92,14 +92,14 @@ static struct str create(const char *group, const char *text)
 	return annotations ? encoded(annotations) : STR("none");
 }
 
-static void test_digest__is_shown_at_our_doors(void **state _unused_)
+static void test_digest__is_shown_at_our_versions(void **state _unused_)
 {
 	assert_str(create("annals.dev", with("\"data\":{\"a\":1.0}")), "{\"annals.dev/digest\":\"" DIGEST_OF_A_1 "\"}");
 	assert_str(create("annals.dev", "{\"metadata\":{\"annotations\":{\"z\":\"1\",\"a\":\"2\"}},\"data\":{\"a\":1}}"),
 		"{\"a\":\"2\",\"annals.dev/digest\":\"" DIGEST_OF_A_1 "\",\"z\":\"1\"}");
 }
 
-static void test_digest__upstreams_door_adds_nothing(void **state _unused_)
+static void test_digest__upstreams_version_adds_nothing(void **state _unused_)
 {
 	assert_str(create("apps", with("\"data\":{\"a\":1}")), "none");
 }
@@ -130,7 +130,7 @@ static void test_digest__stays_through_updates(void **state _unused_)
 	assert_str(encoded(w.attributes.object->meta.annotations), "{\"annals.dev/digest\":\"" DIGEST_OF_A_1 "\"}");
 }
 
-/* Our doors show it of every object; who sends it back there asks for nothing. */
+/* Our versions show it of every object; who sends it back there asks for nothing. */
 static void test_digest__what_is_only_shown_is_not_stored(void **state _unused_)
 {
 	struct write w;
@@ -151,8 +151,8 @@ int main(void)
 		TEST_TREE(test_data_immutable__another_value_is_refused),
 		TEST_TREE(test_data_immutable__null_is_not_absent),
 		TEST_TREE(test_data_immutable__comes_after_what_else_is_wrong),
-		TEST_TREE(test_digest__is_shown_at_our_doors),
-		TEST_TREE(test_digest__upstreams_door_adds_nothing),
+		TEST_TREE(test_digest__is_shown_at_our_versions),
+		TEST_TREE(test_digest__upstreams_version_adds_nothing),
 		TEST_TREE(test_digest__what_a_client_sends_is_replaced),
 		TEST_TREE(test_digest__nothing_is_shown_of_no_data),
 		TEST_TREE(test_digest__stays_through_updates),

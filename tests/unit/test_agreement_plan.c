@@ -1,5 +1,5 @@
 /* What a replica decides, as rows: what it wants, says now, and sees of others. */
-#include "storage/agreement/agreement_plan.h"
+#include "storage/agreement/agreement_table.h"
 #include "tests/unit/check.h"
 
 #define V1 "annals.dev/v1"
@@ -26,9 +26,9 @@ struct world {
 	struct agreement_version versions[OTHERS_MAX + 1][KIND_COUNT_MAX];
 };
 
-static const struct door *door(const struct world *w, const char *version)
+static const struct version *version(const struct world *w, const char *version)
 {
-	return version ? kind_door(w->kind, str_of(version)) : NULL;
+	return version ? kind_version(w->kind, str_of(version)) : NULL;
 }
 
 static void set_decodes(struct world *w, struct agreement_version *v, const char *text)
@@ -48,10 +48,10 @@ static void world_init(struct world *w, const char *wanted, const char *knows)
 	arena_init(&w->arena, SIZE_MAX);
 	w->self.id = STR("self");
 	storage_versions_init(&w->self.wanted);
-	w->self.wanted.doors[w->kind->index] = door(w, wanted);
+	w->self.wanted.versions[w->kind->index] = version(w, wanted);
 	for (struct str rest = str_of(knows), version; rest.n > 0;) {
 		str_cut(rest, ',', &version, &rest);
-		w->self.knows[w->kind->index] |= UINT32_C(1) << (kind_door(w->kind, version) - w->kind->doors);
+		w->self.knows[w->kind->index] |= UINT32_C(1) << (kind_version(w->kind, version) - w->kind->versions);
 	}
 	w->view.replicas = w->replicas;
 }
@@ -83,9 +83,9 @@ static void world_add_all(struct world *w, const struct other *others)
 	}
 }
 
-static const char *name_of(struct world *w, const struct door *d)
+static const char *name_of(struct world *w, const struct version *v)
 {
-	return d ? door_api_version(d, &w->arena).p : "nothing";
+	return v ? version_api_version(v, &w->arena).p : "nothing";
 }
 
 static const struct choice_row {
@@ -107,7 +107,7 @@ static const struct choice_row {
 	{V1, ALL, NULL, {{.encodes = BETA, .decodes = BETA "," APPS}}, BETA, AGREEMENT_HELD_BACK},
 	{V1, ALL, APPS, {{.encodes = BETA, .decodes = BETA}}, BETA, AGREEMENT_HELD_BACK},
 	{V1, ALL, NULL, {{.encodes = V1, .decodes = ALL}, {.encodes = BETA, .decodes = BETA}}, BETA, AGREEMENT_HELD_BACK},
-	/* no version of others will do, but one of ours, in the order of doors */
+	/* no version of others will do, but one of ours, in the order of versions */
 	{V1, ALL, NULL, {{.encodes = BETA, .decodes = BETA "," APPS}, {.encodes = APPS, .decodes = APPS}}, APPS,
 		AGREEMENT_HELD_BACK},
 	{APPS, ALL, NULL, {{.encodes = V1, .decodes = V1 "," BETA}, {.encodes = BETA, .decodes = BETA}}, BETA,
@@ -147,8 +147,8 @@ static void test_agreement_choose__rows(void **state _unused_)
 
 		world_init(&w, row->wanted, row->knows);
 		world_add_all(&w, row->others);
-		struct agreement_choice c = agreement_choose(&w.self, &w.view, w.kind, door(&w, row->present));
-		if (c.encodes != door(&w, row->encodes) || c.reason != row->reason) {
+		struct agreement_choice c = agreement_choose(&w.self, &w.view, w.kind, version(&w, row->present));
+		if (c.encodes != version(&w, row->encodes) || c.reason != row->reason) {
 			fail_msg("row %zu: %s for reason %d", i, name_of(&w, c.encodes), (int)c.reason);
 		}
 		assert_true((c.replica != NULL) == (c.reason != AGREEMENT_WANTED));
@@ -188,8 +188,8 @@ static void test_agreement_may_write__rows(void **state _unused_)
 
 		world_init(&w, V1, V1 "," BETA);
 		world_add_all(&w, row->others);
-		bool may_write = agreement_may_write(&w.self, &w.view, w.kind, door(&w, V1), SINCE, &waits_for);
-		bool is_common = agreement_is_common(&w.self, &w.view, w.kind, door(&w, V1));
+		bool may_write = agreement_may_write(&w.self, &w.view, w.kind, version(&w, V1), SINCE, &waits_for);
+		bool is_common = agreement_is_common(&w.self, &w.view, w.kind, version(&w, V1));
 		bool can_read = !agreement_unreadable(&w.self, &w.view, w.kind);
 		if (may_write != row->may_write || is_common != row->is_common || can_read != row->can_read) {
 			fail_msg("row %zu: may write %d, common %d, can read %d", i, may_write, is_common, can_read);
@@ -208,8 +208,8 @@ static void test_agreement_may_write__who_registers_later_has_seen(void **state 
 	world_init(&w, V1, ALL);
 	world_add(&w, &(struct other){.encodes = BETA, .decodes = ALL});
 	w.replicas[0].mod_revision = SINCE + 1;
-	assert_true(agreement_may_write(&w.self, &w.view, w.kind, door(&w, V1), SINCE, &waits_for));
-	assert_false(agreement_is_common(&w.self, &w.view, w.kind, door(&w, V1)));
+	assert_true(agreement_may_write(&w.self, &w.view, w.kind, version(&w, V1), SINCE, &waits_for));
+	assert_false(agreement_is_common(&w.self, &w.view, w.kind, version(&w, V1)));
 	arena_done(&w.arena);
 }
 
@@ -218,9 +218,9 @@ static void test_agreement_is_common__not_when_there_are_more_than_can_be_seen(v
 	struct world w;
 
 	world_init(&w, V1, ALL);
-	assert_true(agreement_is_common(&w.self, &w.view, w.kind, door(&w, V1)));
+	assert_true(agreement_is_common(&w.self, &w.view, w.kind, version(&w, V1)));
 	w.view.is_overfull = true;
-	assert_false(agreement_is_common(&w.self, &w.view, w.kind, door(&w, V1)));
+	assert_false(agreement_is_common(&w.self, &w.view, w.kind, version(&w, V1)));
 	arena_done(&w.arena);
 }
 
@@ -275,7 +275,7 @@ static void test_agreement_explain__names_replica_and_version(void **state _unus
 		buf_init(&text, 4096);
 		world_init(&w, row->wanted, row->knows);
 		world_add(&w, &row->other);
-		struct agreement_choice c = agreement_choose(&w.self, &w.view, w.kind, door(&w, row->present));
+		struct agreement_choice c = agreement_choose(&w.self, &w.view, w.kind, version(&w, row->present));
 		agreement_explain_choice(&w.self, w.kind, &c, &text);
 		assert_str(buf_str(&text), row->text);
 		arena_done(&w.arena);
@@ -291,7 +291,7 @@ static void test_agreement_explain__says_who_is_waited_for(void **state _unused_
 	world_init(&w, V1, ALL);
 	world_add(&w, &(struct other){.encodes = BETA, .decodes = ALL});
 	w.replicas[0].id = STR("a\nb");
-	agreement_explain_wait(w.kind, door(&w, V1), &w.replicas[0], &text);
+	agreement_explain_wait(w.kind, version(&w, V1), &w.replicas[0], &text);
 	assert_str(buf_str(&text),
 		"replica a?b (10.0.0.7:6443) has yet to see that controllerrevisions.annals.dev will be stored as " V1);
 	arena_done(&w.arena);

@@ -17,8 +17,8 @@ struct replica {
 	struct agreement *agreement;        /* NULL: not running */
 	bool is_stopped;                    /* as by SIGSTOP */
 	bool is_cut_off;                    /* nothing comes through */
-	const struct door *document[KINDS]; /* made in on_change */
-	const struct door *shown[KINDS];    /* to clients, when somebody looked last */
+	const struct version *document[KINDS]; /* made in on_change */
+	const struct version *shown[KINDS];    /* to clients, when somebody looked last */
 };
 
 /* A client's transaction on its way. It outlives the process. */
@@ -75,7 +75,7 @@ static bool chance(struct world *w, unsigned one_in)
 
 /* ---- what must hold ---- */
 
-static const struct door *shown_by(const struct replica *r, unsigned kind)
+static const struct version *shown_by(const struct replica *r, unsigned kind)
 {
 	return r->agreement && agreement_is_certain(r->agreement) ? r->document[kind] : NULL;
 }
@@ -84,15 +84,15 @@ static const struct door *shown_by(const struct replica *r, unsigned kind)
 static void check_shown(struct world *w)
 {
 	for (unsigned k = 0; k < KINDS; k++) {
-		const struct door *common = NULL;
+		const struct version *common = NULL;
 		for (size_t i = 0; i < N; i++) {
 			struct replica *r = &w->replicas[i];
-			const struct door *now = shown_by(r, k), *before = r->shown[k];
+			const struct version *now = shown_by(r, k), *before = r->shown[k];
 			if (now && before && now != before) {
-				world_fail(w, "replica %zu shows %s straight after %s", i, now->version, before->version);
+				world_fail(w, "replica %zu shows %s straight after %s", i, now->name, before->name);
 			}
 			if (now && common && now != common) {
-				world_fail(w, "%s and %s are shown together", now->version, common->version);
+				world_fail(w, "%s and %s are shown together", now->name, common->name);
 			}
 			common = now ? now : common;
 			w->n_shown += now && !before;
@@ -118,10 +118,10 @@ static void look(struct world *w)
 	storage_op_clear(&range.op);
 }
 
-static bool decodes(const struct agreement_version *v, const struct kind *k, const struct door *d)
+static bool decodes(const struct agreement_version *v, const struct kind *k, const struct version *d)
 {
 	size_t i = 0;
-	while (i < v->n_decodes && kind_door(k, v->decodes[i]) != d) {
+	while (i < v->n_decodes && kind_version(k, v->decodes[i]) != d) {
 		i++;
 	}
 	return i < v->n_decodes;
@@ -130,13 +130,12 @@ static bool decodes(const struct agreement_version *v, const struct kind *k, con
 static void check_written(struct world *w, const struct write *write)
 {
 	const struct kind *k = kind_of(write->kind);
-	const struct door *version = write->ticket.version;
+	const struct version *version = write->ticket.version;
 
 	for (size_t i = 0; i < N; i++) {
-		const struct door *d = shown_by(&w->replicas[i], write->kind);
+		const struct version *d = shown_by(&w->replicas[i], write->kind);
 		if (d && d != version) {
-			world_fail(w, "%s is written as %s while replica %zu shows %s", k->resource, version->version, i,
-				d->version);
+			world_fail(w, "%s is written as %s while replica %zu shows %s", k->resource, version->name, i, d->name);
 		}
 	}
 	look(w);
@@ -144,7 +143,7 @@ static void check_written(struct world *w, const struct write *write)
 		const struct agreement_replica *r = &w->truth.rows[i].entry->replica;
 		const struct agreement_version *v = &r->versions[k->index];
 		if (v->encodes.n > 0 && !decodes(v, k, version)) {
-			world_fail(w, "%s is written as %s, which " STR_FMT " cannot read", k->resource, version->version,
+			world_fail(w, "%s is written as %s, which " STR_FMT " cannot read", k->resource, version->name,
 				STR_ARG(r->id));
 		}
 	}
@@ -175,21 +174,21 @@ static void on_submit(void *ctx)
 	}
 }
 
-static uint32_t some_doors(struct world *w, const struct kind *k)
+static uint32_t some_versions(struct world *w, const struct kind *k)
 {
-	uint32_t all = (UINT32_C(1) << k->n_doors) - 1;
+	uint32_t all = (UINT32_C(1) << k->n_versions) - 1;
 
 	return chance(w, 3) ? 1 + pick(w, all) : all;
 }
 
-static const struct door *some_door(struct world *w, const struct kind *k, uint32_t known)
+static const struct version *some_version(struct world *w, const struct kind *k, uint32_t known)
 {
 	unsigned i;
 
 	do {
-		i = pick(w, (unsigned)k->n_doors);
+		i = pick(w, (unsigned)k->n_versions);
 	} while (!(known & UINT32_C(1) << i));
-	return &k->doors[i];
+	return &k->versions[i];
 }
 
 static void replica_start(struct replica *r, bool is_calm)
@@ -203,12 +202,12 @@ static void replica_start(struct replica *r, bool is_calm)
 	w->lines[w->n_lines++] = r->line = slow_line_new(w->store, on_submit, r);
 	storage_versions_init(&options.versions);
 	for (size_t i = 0; i < KIND_COUNT_MAX; i++) {
-		knows[i] = i < kind_count() ? (UINT32_C(1) << kind_at(i)->n_doors) - 1 : 0;
+		knows[i] = i < kind_count() ? (UINT32_C(1) << kind_at(i)->n_versions) - 1 : 0;
 	}
 	for (unsigned k = 0; k < KINDS && !is_calm; k++) {
 		unsigned index = kind_of(k)->index;
-		knows[index] = some_doors(w, kind_of(k));
-		options.versions.doors[index] = some_door(w, kind_of(k), knows[index]);
+		knows[index] = some_versions(w, kind_of(k));
+		options.versions.versions[index] = some_version(w, kind_of(k), knows[index]);
 	}
 	options.storage = slow_line_store(r->line);
 	r->is_stopped = r->is_cut_off = false;
@@ -285,7 +284,7 @@ static void write_finish(struct world *w)
 	struct storage_compare guard = {
 		COMPARE_MOD, COMPARE_EQUAL, str_of(write.key), {NULL, 0}, write.ticket.revision, {NULL, 0}};
 	struct storage_step put = {
-		.kind = STEP_PUT, .key = STR("/annals/objects/x"), .value = str_of(write.ticket.version->version)};
+		.kind = STEP_PUT, .key = STR("/annals/objects/x"), .value = str_of(write.ticket.version->name)};
 	struct storage_txn txn = {.op.done = on_written, .compares = &guard, .n_compares = 1, .success = &put, .n_success = 1};
 
 	storage_txn(w->store, &txn);
@@ -457,7 +456,7 @@ static bool is_agreed(struct world *w)
 		struct replica *r = &w->replicas[i];
 		for (unsigned k = 0; k < KINDS; k++) {
 			const struct kind *kind = kind_of(k);
-			if (shown_by(r, k) != kind_storage_door(kind)) {
+			if (shown_by(r, k) != kind_storage_version(kind)) {
 				return false;
 			}
 		}

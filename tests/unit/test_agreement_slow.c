@@ -145,8 +145,8 @@ static void pass(struct world *w, int64_t ms)
 
 static const char *common(struct world *w)
 {
-	const struct door *d = agreement_common(w->a, w->kind);
-	return d ? d->version : "none";
+	const struct version *v = agreement_common(w->a, w->kind);
+	return v ? v->name : "none";
 }
 
 static enum agreement_writing may_write(struct world *w, struct agreement_ticket *ret)
@@ -157,7 +157,7 @@ static enum agreement_writing may_write(struct world *w, struct agreement_ticket
 /* ---- cases ---- */
 
 /* A change is lost on its way, and not wanted any more: until it is certain that it will not come about, nothing is shown; whoever had acknowledged what was before has
- * to do so again, for he may have seen it happen. */
+ * to do so again, for the client may have seen it happen. */
 static void test_agreement__what_may_yet_happen_is_waited_out(void **state)
 {
 	struct world *w = *state;
@@ -201,7 +201,7 @@ static void test_agreement__acknowledgements_of_before_a_doubt_do_not_count(void
 	acknowledge(w, "/annals/replicas-seen/new", w->a->mod);
 	settle(w);
 	assert_int_equal(may_write(w, &ticket), AGREEMENT_MAY_WRITE);
-	assert_string_equal(ticket.version->version, "v1beta1");
+	assert_string_equal(ticket.version->name, "v1beta1");
 
 	remove_key(w, "/annals/replicas/old");
 	tell(w);
@@ -215,7 +215,7 @@ static void test_agreement__acknowledgements_of_before_a_doubt_do_not_count(void
 	acknowledge(w, "/annals/replicas-seen/new", w->a->mod);
 	settle(w);
 	assert_int_equal(may_write(w, &ticket), AGREEMENT_MAY_WRITE);
-	assert_string_equal(ticket.version->version, "v1beta1");
+	assert_string_equal(ticket.version->name, "v1beta1");
 }
 
 /* Carried out, but unknown to us: the watch or the next attempt shows it, and another registration makes it certain. */

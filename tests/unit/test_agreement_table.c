@@ -157,7 +157,7 @@ static void test_agreement_value__says_what_is_written_and_understood(void **sta
 {
 	struct agreement_table *t = *state;
 	struct agreement_self self = {.id = STR("a"), .address = STR("10.0.0.7:6443")};
-	const struct door *encodes[KIND_COUNT_MAX] = {NULL};
+	const struct version *encodes[KIND_COUNT_MAX] = {NULL};
 	const struct kind *k = dependents();
 	_cleanup_(buf_done) struct buf text;
 
@@ -166,7 +166,7 @@ static void test_agreement_value__says_what_is_written_and_understood(void **sta
 	for (size_t i = 0; i < kind_count(); i++) {
 		self.knows[i] = 3;
 	}
-	encodes[k->index] = kind_door(k, STR("annals.dev/v1beta1"));
+	encodes[k->index] = kind_version(k, STR("annals.dev/v1beta1"));
 	agreement_write_value(&self, encodes, &text);
 	assert_false(text.is_over);
 	apply(t, EVENT_PUT, REGISTERED "a", text.p, 5);

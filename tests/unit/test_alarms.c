@@ -1,6 +1,6 @@
-/* Alarms of a store: told once when they begin and once when they are over. */
-#include "storage/alarms.h"
+/* Alarms of a store: reported once when they begin and once when they are over. */
 #include "storage/memory/memory.h"
+#include "storage/upkeep.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

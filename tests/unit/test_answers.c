@@ -1,4 +1,4 @@
-#include "delegation/reviews/answers.h"
+#include "delegation/flights.h"
 #include "tests/unit/check.h"
 
 static unsigned n_freed;

@@ -9,6 +9,7 @@
 struct scene {
 	struct authn *authn;
 	struct http_exchange x;
+	struct http_peer peer; /* x's */
 	struct http_header authorization;
 	struct arena arena;
 	struct status st;
@@ -34,6 +35,7 @@ static void open_scene(struct scene *s, struct authn_options options)
 {
 	struct buf err;
 	*s = (struct scene){.authn = NULL};
+	s->x.request.peer = &s->peer;
 	buf_init(&err, 1024);
 	assert_int_equal(authn_new(&s->authn, &options, &err), 0);
 	buf_done(&err);
@@ -56,8 +58,8 @@ static int ask(struct scene *s, const char *authorization)
 {
 	if (authorization) {
 		s->authorization = (struct http_header){STR("authorization"), str_of(authorization)};
-		s->x.headers = &s->authorization;
-		s->x.n_headers = 1;
+		s->x.request.head.fields = &s->authorization;
+		s->x.request.head.n_fields = 1;
 	}
 	return authn_request(s->authn, &s->x, &(struct questions){0}, &s->user, &s->arena, &s->st);
 }
@@ -82,7 +84,7 @@ static void test_authn__certificate_comes_again_until_trust_is_known(void **stat
 	for (int i = 0; i < 3; i++) {
 		struct scene s;
 		open_scene(&s, usual());
-		s.x.peer.has_certificate = i != 1;
+		s.peer.has_certificate = i != 1;
 		trust_is_known = i == 2;
 		int r = authn_request(s.authn, &s.x, &(struct questions){.delegates = &cluster}, &s.user, &s.arena, &s.st);
 		assert_int_equal(r, i == 0);
@@ -176,8 +178,8 @@ static void test_authn__cluster_is_believed_only_where_it_has_decided(void **sta
 		open_scene(&s, usual());
 		struct questions questions = {.delegates = &cluster, .arena = &s.arena, .deadline_ms = INT64_MAX};
 		s.authorization = (struct http_header){STR("authorization"), STR("Bearer of-the-cluster")};
-		s.x.headers = &s.authorization;
-		s.x.n_headers = 1;
+		s.x.request.head.fields = &s.authorization;
+		s.x.request.head.n_fields = 1;
 		int r;
 		while ((r = authn_request(s.authn, &s.x, &questions, &s.user, &s.arena, &s.st)) == ASK_FIRST) {
 			assert_true(questions_start(&questions));
@@ -242,7 +244,7 @@ static const struct trust for_both = {.client_ca = {"PEM", 3},
 
 static void show_certificate(struct scene *s, bool is_verified, const char *common_name)
 {
-	s->x.peer = (struct http_peer){.is_tls = true,
+	s->peer = (struct http_peer){.is_tls = true,
 		.has_certificate = true,
 		.is_verified = is_verified,
 		.trust = &for_users,
@@ -301,7 +303,7 @@ static void test_authn__certificates_count_only_where_wanted(void **state _unuse
 	const struct trust nobody = {.n_front_names = 0};
 	open_scene(&s, usual());
 	show_certificate(&s, false, "");
-	s.x.peer.trust = &nobody;
+	s.peer.trust = &nobody;
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_is_anonymous(&s);
 	close_scene(&s);
@@ -316,10 +318,10 @@ static void test_authn__certificates_count_only_where_wanted(void **state _unuse
 static void speak_for(struct scene *s, const char *common_name, const struct http_header *headers, size_t n)
 {
 	show_certificate(s, false, common_name);
-	s->x.peer.trust = &for_both;
-	s->x.peer.is_front_proxy = true;
-	s->x.headers = headers;
-	s->x.n_headers = n;
+	s->peer.trust = &for_both;
+	s->peer.is_front_proxy = true;
+	s->x.request.head.fields = headers;
+	s->x.request.head.n_fields = n;
 }
 
 static const struct http_header names_bob[] = {
@@ -356,10 +358,10 @@ static void test_authn__front_proxy_goes_before_the_certificate(void **state _un
 	struct scene s;
 	open_scene(&s, usual());
 	speak_for(&s, "front", names_bob, ARRAY_SIZE(names_bob));
-	s.x.peer.is_verified = true;
+	s.peer.is_verified = true;
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_true(str_is(s.user->name, "bob"));
-	s.x.n_headers = 0;
+	s.x.request.head.n_fields = 0;
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_true(str_is(s.user->name, "front"));
 	close_scene(&s);
@@ -385,7 +387,7 @@ static void test_authn__front_proxy_of_another_name_is_not_listened_to(void **st
 	speak_for(&s, "frontier", names_bob, ARRAY_SIZE(names_bob));
 	assert_int_equal(ask(&s, NULL), 1);
 	assert_int_equal(s.st.code, 401);
-	s.x.peer.is_verified = true;
+	s.peer.is_verified = true;
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_true(str_is(s.user->name, "frontier"));
 	close_scene(&s);
@@ -422,7 +424,7 @@ static void test_authn__why_a_certificate_is_refused_is_told_now_and_then(void *
 		options.on_notice = note;
 		options.notice_ctx = &notices;
 		open_scene(&s, options);
-		s.x.peer = (struct http_peer){.address = STR("10.0.0.1:1"),
+		s.peer = (struct http_peer){.address = STR("10.0.0.1:1"),
 			.has_certificate = true,
 			.is_front_proxy = rows[i].is_front_proxy,
 			.trust = &for_both,
@@ -443,9 +445,9 @@ static void test_authn__others_are_not_listened_to(void **state _unused_)
 	struct scene s;
 	open_scene(&s, usual());
 	speak_for(&s, "front", names_bob, ARRAY_SIZE(names_bob));
-	s.x.peer.is_front_proxy = false;
+	s.peer.is_front_proxy = false;
 	assert_int_equal(ask(&s, NULL), 1);
-	s.x.peer = (struct http_peer){.is_tls = true};
+	s.peer = (struct http_peer){.is_tls = true};
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_is_anonymous(&s);
 	close_scene(&s);

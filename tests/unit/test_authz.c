@@ -334,7 +334,7 @@ static void test_authz__broken_policy_names_the_line(void **state _unused_)
 
 static int act_as(struct scene *s, struct user *who, const struct http_header *headers, size_t n, struct user **ret)
 {
-	struct http_exchange x = {.headers = headers, .n_headers = n};
+	struct http_exchange x = {.request.head = {.fields = headers, .n_fields = n}};
 	struct authz_attributes what = {.verb = STR("get"), .path = STR("/version")};
 	*ret = who;
 	return impersonate(s->authz, NULL, &x, &what, ret, &s->arena, &s->st);
@@ -491,7 +491,7 @@ static void test_impersonate__refusal_tells_what_constrained_impersonation_needs
 
 /* ---- asking the cluster ---- */
 
-/* Which names what is asked, one line each; and answers as it is told to. */
+/* A stand-in that lists the questions, one line each, and gives the answers of the test. */
 struct cluster {
 	struct buf questions;
 	struct access_question answer;
@@ -598,7 +598,7 @@ static void test_impersonate__cluster_is_asked_about_every_part(void **state _un
 	const struct http_header headers[] = {HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "dev"),
 		HEADER("Impersonate-Uid", "7"), HEADER("Impersonate-Extra-Acme.com%2fscope", "a"),
 		HEADER("Impersonate-Extra-Acme.com%2fscope", "b")};
-	struct http_exchange x = {.headers = headers, .n_headers = ARRAY_SIZE(headers)};
+	struct http_exchange x = {.request.head = {.fields = headers, .n_fields = ARRAY_SIZE(headers)}};
 	const struct authz_attributes what = {.verb = STR("get"), .path = STR("/version")};
 	struct user alice = ALICE, *as = &alice;
 	struct delegated d;

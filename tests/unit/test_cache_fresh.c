@@ -426,7 +426,7 @@ static void test_cache__comes_up_whatever_call_fails(void **state _unused_)
 	}
 }
 
-/* ---- linearizability: nobody reads what is older than anything acknowledged before he asked ---- */
+/* ---- linearizability: no read is older than anything acknowledged before it began ---- */
 
 enum { READERS = 4, READS = 300 };
 

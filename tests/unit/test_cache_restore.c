@@ -87,7 +87,7 @@ static void test_cache_restore__a_watch_that_ends_begins_everything_anew(void **
 	assert_int_equal(n_restores(f), 1);
 }
 
-/* The stream goes on, from a member that nobody has told, or into the future: what answers questions shows it. */
+/* The stream goes on, from a member that does not know, or into the future: answers to questions show it. */
 static void test_cache_restore__a_fresh_read_notices_an_earlier_revision(void **state)
 {
 	struct fixture *f = *state;

@@ -245,7 +245,7 @@ static void test_cache_watch__whom_nothing_concerns_is_never_lost(void **state)
 	reader_close(&r);
 }
 
-/* What a bookmark says: up to where a watcher has been told all that concerns it. */
+/* What a bookmark says: up to where a watcher has got all its events. */
 static void test_cache_watch__vouches_for_whole_revisions_that_were_read(void **state)
 {
 	struct fixture *f = *state;
@@ -318,6 +318,187 @@ static void test_cache_watch__a_batch_beyond_the_window_is_noticed(void **state)
 	reader_close(&r);
 }
 
+/* ---- resuming at a revision that changed several objects ---- */
+
+/* One transaction: puts "ns/name" of widgets with label l=NAME, or deletes "-ns/name". Returns its revision. */
+static int64_t change_together(struct fixture *f, const char *const *rests, size_t n)
+{
+	struct storage_step steps[8];
+	assert_true(n <= ARRAY_SIZE(steps));
+	for (size_t i = 0; i < n; i++) {
+		bool is_delete = rests[i][0] == '-';
+		const char *rest = rests[i] + is_delete;
+		const char *label = arena_printf(&f->a, "\"l\":\"%s\"", strchr(rest, '/') + 1).p;
+		steps[i] = (struct storage_step){.kind = is_delete ? STEP_DELETE : STEP_PUT,
+			.key = arena_printf(&f->a, WORLD_PREFIX "/objects/test.annals.dev/widgets/%s", rest)};
+		if (!is_delete) {
+			steps[i].value = world_text(&f->a, &widget, rest, label, "red", 0);
+		}
+	}
+	struct storage_txn t = {.success = steps, .n_success = n};
+	assert_int_equal(storage_txn_wait(f->store, &t), STORAGE_OK);
+	int64_t revision = t.op.revision;
+	storage_op_clear(&t.op);
+	return revision;
+}
+#define TOGETHER(f, ...) \
+	change_together(f, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static int reader_resume(struct reader *r, struct fixture *f, struct cache_filter filter, int64_t revision)
+{
+	struct cache_watch_options o = {
+		.kind = &widget, .filter = filter, .from_revision = revision, .resumes = true, .wake = on_wake, .ctx = r};
+	sem_init(&r->woken, 0, 0);
+	return cache_watch_open(f->cache, &r->watcher, &o);
+}
+
+/* A watch from there shows these events, and the next one. */
+static _printf_(4, 5) void assert_resumed(
+	struct fixture *f, struct cache_filter filter, int64_t revision, const char *format, ...)
+{
+	struct reader r;
+	va_list ap;
+	va_start(ap, format);
+	struct str expected = arena_vprintf(&f->a, format, ap);
+	va_end(ap);
+	assert_int_equal(reader_resume(&r, f, filter, revision), CACHE_OK);
+	assert_str(reader_drain(&r, &f->a), expected.p);
+	assert_int_equal(cache_watch_revision(r.watcher), cache_revision(f->cache));
+	reader_close(&r);
+}
+
+static void test_cache_watch__resuming_shows_all_events_of_one_revision_again(void **state)
+{
+	struct fixture *f = *state;
+	struct cache_filter all = {0};
+	struct reader r;
+	start(f, (struct cache_options){0});
+	struct label_selector some = world_labels("l in (x,y)", &f->a), one = world_labels("l=x", &f->a);
+	int64_t base = TOGETHER(f, "a/z"), together = TOGETHER(f, "a/x", "b/y", "-a/z"), last = TOGETHER(f, "a/v");
+	catch_up(f, last);
+	assert_resumed(f, all, base, "ADDED x@%ld ADDED y@%ld DELETED z@%ld ADDED v@%ld", together, together, together, last);
+	assert_resumed(
+		f, all, together, "ADDED x@%ld ADDED y@%ld DELETED z@%ld ADDED v@%ld", together, together, together, last);
+	assert_resumed(f, all, last, "%s", "");
+	/* Only events that concern the watcher count: it has seen the only one. */
+	assert_resumed(f, (struct cache_filter){.labels = &some}, together, "ADDED x@%ld ADDED y@%ld", together, together);
+	assert_resumed(f, (struct cache_filter){.labels = &one}, together, "%s", "");
+	assert_resumed(f, (struct cache_filter){.ns = STR("b")}, together, "%s", "");
+	/* A snapshot has all of them. */
+	reader_open(&r, f, &widget, all, together);
+	assert_events(f, &r, "ADDED v@%ld", last);
+	reader_close(&r);
+}
+
+/* Another replica has shown the revision, and this one has yet to see it. */
+static void test_cache_watch__resuming_in_the_future(void **state)
+{
+	struct fixture *f = *state;
+	struct reader r[4];
+	start(f, (struct cache_options){0});
+	struct label_selector some = world_labels("l in (x,y)", &f->a), one = world_labels("l=x", &f->a);
+	const struct cache_filter filters[] = {{.ns = STR("")}, {.labels = &some}, {.labels = &one}, {.ns = STR("")}};
+	int64_t base = cache_revision(f->cache);
+	for (size_t i = 0; i < ARRAY_SIZE(r); i++) {
+		assert_int_equal(reader_resume(&r[i], f, filters[i], i < 3 ? base + 2 : base + 1), CACHE_OK);
+		/* The last two are at work when the revision comes, and the others wait for it. */
+		if (i % 2) {
+			assert_events(f, &r[i], "%s", "");
+		}
+	}
+	TOGETHER(f, "a/v");
+	TOGETHER(f, "a/x", "a/y", "a/z");
+	catch_up(f, TOGETHER(f, "-a/x"));
+	assert_events(f, &r[0], "ADDED x@%ld ADDED y@%ld ADDED z@%ld DELETED x@%ld", base + 2, base + 2, base + 2, base + 3);
+	assert_events(f, &r[1], "ADDED x@%ld ADDED y@%ld DELETED x@%ld", base + 2, base + 2, base + 3);
+	assert_events(f, &r[2], "DELETED x@%ld", base + 3);
+	assert_events(f, &r[3], "ADDED x@%ld ADDED y@%ld ADDED z@%ld DELETED x@%ld", base + 2, base + 2, base + 2, base + 3);
+	for (size_t i = 0; i < ARRAY_SIZE(r); i++) {
+		reader_close(&r[i]);
+	}
+}
+
+/* Refused, and a client that lists again is not refused for ever, although nobody writes. */
+static void assert_cut(struct fixture *f, int64_t revision)
+{
+	struct reader r;
+	assert_int_equal(cache_revision(f->cache), revision);
+	assert_int_equal(reader_resume(&r, f, (struct cache_filter){0}, revision), CACHE_EXPIRED);
+	sem_destroy(&r.woken);
+	catch_up(f, revision + 1);
+	assert_resumed(f, (struct cache_filter){0}, revision + 1, "%s", "");
+}
+
+static void test_cache_watch__nobody_resumes_where_the_window_lacks_events(void **state)
+{
+	struct fixture *f = *state;
+	struct reader r;
+	start(f, (struct cache_options){.window_events = 2});
+	int64_t revision = TOGETHER(f, "a/x", "a/y", "a/z");
+	catch_up(f, revision);
+	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, revision), CACHE_OK);
+	assert_events(f, &r, "%s", "");
+	reader_close(&r);
+	assert_cut(f, revision);
+	/* All of them have left. */
+	revision = TOGETHER(f, "a/x", "a/y");
+	TOGETHER(f, "a/v");
+	catch_up(f, TOGETHER(f, "a/w"));
+	assert_int_equal(reader_resume(&r, f, (struct cache_filter){0}, revision), CACHE_EXPIRED);
+	sem_destroy(&r.woken);
+	/* Of single changes, none is missing behind the revision. */
+	revision = TOGETHER(f, "a/u");
+	int64_t next = TOGETHER(f, "a/v");
+	catch_up(f, TOGETHER(f, "a/w"));
+	assert_resumed(f, (struct cache_filter){0}, revision, "MODIFIED v@%ld MODIFIED w@%ld", next, next + 1);
+}
+
+static void restart(struct fixture *f)
+{
+	f->cache = cache_free(f->cache);
+	start(f, (struct cache_options){0});
+}
+
+/* After the restart nobody can resume at the revision, and lists have a later one. */
+static void assert_cut_at_start(struct fixture *f, int64_t revision)
+{
+	struct reader r;
+	catch_up(f, revision);
+	restart(f);
+	assert_int_equal(reader_resume(&r, f, (struct cache_filter){0}, revision), CACHE_EXPIRED);
+	sem_destroy(&r.woken);
+	assert_int_equal(world_wait_fresh(f->cache, 30000), STORAGE_OK);
+	/* By one fence, or by two, if that of the load had not arrived yet. */
+	assert_true(cache_revision(f->cache) > revision);
+	assert_resumed(f, (struct cache_filter){0}, cache_revision(f->cache), "%s", "");
+}
+
+static void assert_whole_at_start(struct fixture *f, int64_t revision)
+{
+	catch_up(f, revision);
+	restart(f);
+	assert_int_equal(cache_revision(f->cache), revision);
+	assert_resumed(f, (struct cache_filter){0}, revision, "%s", "");
+}
+
+/* What a server loads has no events. */
+static void test_cache_watch__nobody_resumes_where_a_load_began_among_several(void **state)
+{
+	struct fixture *f = *state;
+	start(f, (struct cache_options){0});
+	assert_cut_at_start(f, TOGETHER(f, "a/x", "a/y", "a/z", "a/w"));
+	assert_cut_at_start(f, TOGETHER(f, "-a/x", "-a/y"));
+	assert_cut_at_start(f, TOGETHER(f, "a/x", "-a/z"));
+	assert_whole_at_start(f, TOGETHER(f, "a/x"));
+	assert_whole_at_start(f, TOGETHER(f, "a/y"));
+	assert_whole_at_start(f, TOGETHER(f, "-a/x"));
+	assert_whole_at_start(f, world_put(f->store, &gadget, "g", "", "red"));
+	/* Nobody knows what the revision deleted. */
+	int64_t revision = TOGETHER(f, "a/x");
+	world_compact(f->store, revision);
+	assert_cut_at_start(f, revision);
+}
+
 static void test_cache_watch__watchers_have_a_ceiling(void **state)
 {
 	struct fixture *f = *state;
@@ -348,7 +529,7 @@ static void test_cache_watch__forgotten_history_cannot_be_watched(void **state)
 	sem_destroy(&r.woken);
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base + 1), CACHE_OK);
 	assert_events(f, &r, "MODIFIED x@%ld", base + 2);
-	/* who watches already has what he needs */
+	/* existing watchers have their filters */
 	assert_events(f, &old, "ADDED x@%ld MODIFIED x@%ld", base + 1, base + 2);
 	reader_close(&r);
 	reader_close(&old);
@@ -399,7 +580,7 @@ static void assert_lost(struct reader *r)
 	assert_int_equal(reader_next(r, &type, &o), CACHE_NEXT_LOST);
 }
 
-/* The end of a gap is told to nobody: of what was deleted in it, who goes on elsewhere would never hear. */
+/* The end of a gap is sent to nobody: a client that resumes elsewhere would miss the deletions in it. */
 static void test_cache_reload__ends_watchers_who_miss_something(void **state)
 {
 	struct fixture *f = *state;
@@ -417,8 +598,9 @@ static void test_cache_reload__ends_watchers_who_miss_something(void **state)
 	assert_lost(&before);
 	assert_lost(&within);
 	assert_events(f, &after, "%s", "");
-	catch_up(f, world_put(f->store, &widget, "a/changed", "", "blue"));
-	assert_events(f, &after, "MODIFIED changed@%ld", base + 5);
+	int64_t revision = world_put(f->store, &widget, "a/changed", "", "blue");
+	catch_up(f, revision);
+	assert_events(f, &after, "MODIFIED changed@%ld", revision);
 	cache_stats(f->cache, &widget, &stats);
 	assert_int_equal(stats.n_reloads, 1);
 	assert_int_equal(stats.n_objects, 2);
@@ -510,7 +692,7 @@ static void storm_write(struct storm *storm)
 	}
 }
 
-/* One watcher's filter and what it has been told: one line an event. */
+/* One watcher's filter and its events, one line each. */
 struct witness {
 	struct storm *storm;
 	struct cache_filter filter;
@@ -547,7 +729,7 @@ static void *witness_all(void *arg)
 	return NULL;
 }
 
-/* What should have been told, computed from the store's own history. */
+/* The expected events, computed from the store's own history. */
 struct history {
 	struct storage_watch watch;
 	struct cached *now[NAMESPACES][OBJECTS];
@@ -836,6 +1018,10 @@ int main(void)
 		WITH_STORE(test_cache_watch__whom_nothing_concerns_is_never_lost),
 		WITH_STORE(test_cache_watch__vouches_for_whole_revisions_that_were_read),
 		WITH_STORE(test_cache_watch__a_batch_beyond_the_window_is_noticed),
+		WITH_STORE(test_cache_watch__resuming_shows_all_events_of_one_revision_again),
+		WITH_STORE(test_cache_watch__resuming_in_the_future),
+		WITH_STORE(test_cache_watch__nobody_resumes_where_the_window_lacks_events),
+		WITH_STORE(test_cache_watch__nobody_resumes_where_a_load_began_among_several),
 		WITH_STORE(test_cache_watch__watchers_have_a_ceiling),
 		WITH_STORE(test_cache_watch__forgotten_history_cannot_be_watched),
 		WITH_STORE(test_cache_watch__an_interruption_leaves_no_gap),

@@ -29,7 +29,7 @@ static void test_cached__body_shows_the_revision_behind_uid(void **state _unused
 	assert_str(o->ns, "ns");
 	assert_str(o->name, "a");
 	assert_str(o->uid, "u-1");
-	assert_ptr_equal(o->stored_version, &widget.doors[0]);
+	assert_ptr_equal(o->stored_version, &widget.versions[0]);
 	assert_int_equal(o->revision, 7);
 	assert_int_equal(o->create_revision, 5);
 	assert_false(o->is_deleting);
@@ -110,8 +110,8 @@ static void test_cached__text_can_be_had_again(void **state _unused_)
 static void test_cached__another_revision_is_another_object(void **state _unused_)
 {
 	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", STORED(",\"labels\":{\"l\":\"v\"}", ",\"color\":\"red\""));
-	_cleanup_(cached_unrefp) struct cached *later = cached_at_revision(o, 1234567);
-	_cleanup_(cached_unrefp) struct cached *latest = cached_at_revision(later, 89);
+	_cleanup_(cached_unrefp) struct cached *later = cached_gone(o, 1234567);
+	_cleanup_(cached_unrefp) struct cached *latest = cached_gone(later, 89);
 	o = cached_unref(o);
 	assert_body(later, META ",\"resourceVersion\":\"1234567\",\"labels\":{\"l\":\"v\"}},\"color\":\"red\"}");
 	assert_body(latest, META ",\"resourceVersion\":\"89\",\"labels\":{\"l\":\"v\"}},\"color\":\"red\"}");
@@ -167,7 +167,7 @@ static void test_cached__managed_fields_are_shown_as_they_are_stored(void **stat
 		assert_body(o, arena_printf(&a, "\"metadata\":" STR_FMT ",\"color\":\"red\"}", STR_ARG(metadata)).p);
 		assert_str(cached_metadata(o, &a), metadata.p);
 		assert_str(cached_value(o, 0), "red");
-		_cleanup_(cached_unrefp) struct cached *later = cached_at_revision(o, 1234567);
+		_cleanup_(cached_unrefp) struct cached *later = cached_gone(o, 1234567);
 		assert_int_equal(shared_stats().n, rows[i].n_shared);
 		assert_int_equal(later->size, o->size + strlen("234567"));
 		o = cached_unref(o);

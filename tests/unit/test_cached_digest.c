@@ -16,9 +16,9 @@ static const struct kind *revisions(void)
 	return kind_by_hub(STR("annals.dev"), STR("controllerrevisions"));
 }
 
-static const struct door *door(const char *api_version)
+static const struct version *version(const char *api_version)
 {
-	return kind_door(revisions(), str_of(api_version));
+	return kind_version(revisions(), str_of(api_version));
 }
 
 static struct cached *make(struct arena *a, const char *body)
@@ -32,15 +32,15 @@ static struct cached *make(struct arena *a, const char *body)
 static struct str shown(const struct cached *o, const char *api_version, struct arena *a)
 {
 	struct str text = {NULL, 0};
-	for (size_t i = 0; i < cached_pieces(o, door(api_version)); i++) {
-		struct str piece = cached_piece(o, door(api_version), i);
+	for (size_t i = 0; i < cached_pieces(o, version(api_version)); i++) {
+		struct str piece = cached_piece(o, version(api_version), i);
 		text = arena_printf(a, STR_FMT STR_FMT, STR_ARG(text), STR_ARG(piece));
 	}
-	assert_int_equal(cached_shown_size(o, door(api_version)), text.n);
+	assert_int_equal(cached_shown_size(o, version(api_version)), text.n);
 	return text;
 }
 
-/* What is stored, and what a door of ours makes of it. */
+/* What is stored, and what a version of ours makes of it. */
 static const struct {
 	const char *stored, *shown;
 } rows[] = {
@@ -83,7 +83,7 @@ static const struct {
 	{META "},\"data\":[1],\"revision\":1}", SHOWN "},\"data\":[1],\"revision\":1}"},
 };
 
-static void test_cached_digest__doors_of_ours_show_it_where_it_belongs(void **state _unused_)
+static void test_cached_digest__versions_of_ours_show_it_where_it_belongs(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(arena_done) struct arena a;
@@ -94,7 +94,7 @@ static void test_cached_digest__doors_of_ours_show_it_where_it_belongs(void **st
 	}
 }
 
-static void test_cached_digest__other_doors_and_the_text_itself_know_nothing_of_it(void **state _unused_)
+static void test_cached_digest__other_versions_and_the_text_itself_know_nothing_of_it(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(arena_done) struct arena a;
@@ -117,9 +117,9 @@ static void test_cached_digest__is_what_would_be_stored(void **state _unused_)
 		buf_init(&stored, 1 << 20);
 		_cleanup_(cached_unrefp) struct cached *o = make(&a, rows[i].stored);
 		assert_int_equal(cached_object(&object, o, &a), 0);
-		const struct object *whole = history_shown(object, door("annals.dev/v1"), &a);
-		assert_ptr_equal(history_shown(object, door("apps/v1"), &a), object);
-		assert_true(object_encode_stored(&stored, whole, door("annals.dev/v1")));
+		const struct object *whole = history_shown(object, version("annals.dev/v1"), &a);
+		assert_ptr_equal(history_shown(object, version("apps/v1"), &a), object);
+		assert_true(object_encode_stored(&stored, whole, version("annals.dev/v1")));
 		_cleanup_(cached_unrefp) struct cached *again = cached_new(revisions(), STR("ns/a"), buf_str(&stored), 5, 7);
 		struct object *shown_object;
 		struct str text = arena_printf(&a, "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\"," STR_FMT,
@@ -140,7 +140,7 @@ static void test_cached_digest__stays_in_its_place_at_another_revision(void **st
 	arena_init(&a, 1 << 20);
 	_cleanup_(cached_unrefp) struct cached *o = make(&a, META ",\"annotations\":{\"z\":\"1\"}}" REST);
 	shown(o, "annals.dev/v1", &a);
-	_cleanup_(cached_unrefp) struct cached *later = cached_at_revision(o, 123456789);
+	_cleanup_(cached_unrefp) struct cached *later = cached_gone(o, 123456789);
 	o = cached_unref(o);
 	assert_str(shown(later, "annals.dev/v1", &a),
 		META ",\"resourceVersion\":\"123456789\",\"annotations\":{" DIGEST_OF_A_1 ",\"z\":\"1\"}}" REST);
@@ -152,10 +152,11 @@ static void test_cached_digest__is_told_of_a_body_alone(void **state _unused_)
 		bool is_shown = strstr(rows[i].shown, "annals.dev/digest"),
 		     is_stored = strstr(rows[i].stored, "annals.dev/digest");
 		if (is_shown) {
-			assert_int_equal(cached_body_hides_digest(revisions(), str_of(rows[i].stored), door("annals.dev/v1")),
+			assert_int_equal(
+				cached_body_hides_digest(revisions(), str_of(rows[i].stored), version("annals.dev/v1")),
 				!is_stored);
 		}
-		assert_false(cached_body_hides_digest(revisions(), str_of(rows[i].stored), door("apps/v1")));
+		assert_false(cached_body_hides_digest(revisions(), str_of(rows[i].stored), version("apps/v1")));
 	}
 }
 
@@ -168,7 +169,7 @@ static void test_cached_digest__is_counted_before_it_is_made(void **state _unuse
 	uint32_t before = hidden->size;
 	assert_true(before >= stored->size);
 	assert_null(atomic_load(&hidden->digest));
-	assert_true(cached_shown_size(hidden, door("annals.dev/v1")) > cached_body_size(hidden));
+	assert_true(cached_shown_size(hidden, version("annals.dev/v1")) > cached_body_size(hidden));
 	assert_null(atomic_load(&hidden->digest));
 	shown(hidden, "annals.dev/v1", &a);
 	assert_non_null(atomic_load(&hidden->digest));
@@ -177,7 +178,7 @@ static void test_cached_digest__is_counted_before_it_is_made(void **state _unuse
 
 static void *ask(void *o)
 {
-	return (void *)(uintptr_t)cached_piece(o, door("annals.dev/v1"), 1).p;
+	return (void *)(uintptr_t)cached_piece(o, version("annals.dev/v1"), 1).p;
 }
 
 static void test_cached_digest__threads_are_given_the_same(void **state _unused_)
@@ -190,21 +191,22 @@ static void test_cached_digest__threads_are_given_the_same(void **state _unused_
 		for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
 			assert_int_equal(pthread_create(&threads[i], NULL, ask, o), 0);
 		}
-		_cleanup_(cached_unrefp) struct cached *gone = cached_at_revision(o, 8);
+		_cleanup_(cached_unrefp) struct cached *gone = cached_gone(o, 8);
 		for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
 			void *text;
 			assert_int_equal(pthread_join(threads[i], &text), 0);
-			assert_ptr_equal(text, cached_piece(o, door("annals.dev/v1"), 1).p);
+			assert_ptr_equal(text, cached_piece(o, version("annals.dev/v1"), 1).p);
 		}
-		assert_true(str_eq(cached_piece(gone, door("annals.dev/v1"), 1), cached_piece(o, door("annals.dev/v1"), 1)));
+		assert_true(
+			str_eq(cached_piece(gone, version("annals.dev/v1"), 1), cached_piece(o, version("annals.dev/v1"), 1)));
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_cached_digest__doors_of_ours_show_it_where_it_belongs),
-		TEST(test_cached_digest__other_doors_and_the_text_itself_know_nothing_of_it),
+		TEST(test_cached_digest__versions_of_ours_show_it_where_it_belongs),
+		TEST(test_cached_digest__other_versions_and_the_text_itself_know_nothing_of_it),
 		TEST(test_cached_digest__is_what_would_be_stored),
 		TEST(test_cached_digest__stays_in_its_place_at_another_revision),
 		TEST(test_cached_digest__is_told_of_a_body_alone),

@@ -29,10 +29,10 @@ static struct str color_of(const struct object *o, struct arena *a _unused_)
 	return json_text(json_gets(o->fields, "color"));
 }
 
-static const struct door doors[] = {
-	{.group = "test.annals.dev", .version = "v1"},
-	{.group = "test.annals.dev", .version = "v1beta2"},
-	{.group = "test.annals.dev", .version = "v1beta1", .from_hub = spool_from_hub, .to_hub = spool_to_hub},
+static const struct version versions[] = {
+	{.group = "test.annals.dev", .name = "v1"},
+	{.group = "test.annals.dev", .name = "v1beta2"},
+	{.group = "test.annals.dev", .name = "v1beta1", .from_hub = spool_from_hub, .to_hub = spool_to_hub},
 };
 enum { V1, V1BETA2, V1BETA1 };
 
@@ -44,8 +44,8 @@ static struct kind spools = {
 	.resource = "spools",
 	.singular = "spool",
 	.is_namespaced = true,
-	.doors = doors,
-	.n_doors = ARRAY_SIZE(doors),
+	.versions = versions,
+	.n_versions = ARRAY_SIZE(versions),
 	.selectable = selectable,
 	.n_selectable = ARRAY_SIZE(selectable),
 };
@@ -77,9 +77,9 @@ static struct str census(struct fixture *f)
 	struct buf b;
 	cache_census(f->cache, &spools, &s);
 	buf_init(&b, 1024);
-	for (size_t i = 0; i < KIND_DOORS_MAX; i++) {
+	for (size_t i = 0; i < KIND_VERSIONS_MAX; i++) {
 		if (s.stored[i] > 0) {
-			buf_printf(&b, "%s:%zu ", doors[i].version, s.stored[i]);
+			buf_printf(&b, "%s:%zu ", versions[i].name, s.stored[i]);
 		}
 	}
 	if (s.n_unknown > 0 || s.unknown_version[0]) {
@@ -124,10 +124,10 @@ static void test_cache__shows_the_hub_form_whatever_is_stored(void **state)
 		assert_str(o->uid, "u");
 		assert_str(cached_value(o, 0), "red");
 		assert_str(cached_label(o, 0).key, "l");
-		assert_ptr_equal(o->stored_version, &doors[V1BETA1]);
+		assert_ptr_equal(o->stored_version, &versions[V1BETA1]);
 		assert_false(o->is_respelled);
 		assert_int_equal(cached_object(&object, o, &f->a), 0);
-		assert_ptr_equal(object->stored_version, &doors[V1BETA1]);
+		assert_ptr_equal(object->stored_version, &versions[V1BETA1]);
 		assert_int_equal(object->mod_revision, o->revision);
 	}
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(f->cache, &spools);

@@ -1,6 +1,5 @@
 #include "base/clock.h"
 #include "cli/certs/certs.h"
-#include "cli/certs/kubeconfig.h"
 #include "tests/unit/check.h"
 
 #include <gnutls/gnutls.h>
@@ -264,11 +263,11 @@ static void test_certs__misshapen_keys_are_written_again_and_nothing_else(void *
 		char *good = read_file(&s, keys[i]), *bad = misshape(good);
 		write_file(&s, keys[i], bad);
 		assert_int_equal(ensure(&s, NOW_S), 0);
-		char *mended = read_file(&s, keys[i]);
+		char *fixed = read_file(&s, keys[i]);
 		assert_string_not_equal(bad, good);
-		assert_string_equal(mended, good);
+		assert_string_equal(fixed, good);
 		assert_int_equal(mode_of(&s, keys[i]), 0600);
-		mem_free(mended);
+		mem_free(fixed);
 		mem_free(bad);
 		mem_free(good);
 	}

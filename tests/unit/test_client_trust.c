@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What /who answers, up to the names: what is believed of the client. */
+/* What /who answers, up to the names: the client's accepted identity. */
 #define NOBODY "tls=1 sent=1 verified=0 front=0 cn= problem="
 #define USER "tls=1 sent=1 verified=1 front=0 cn="
 #define FRONT "tls=1 sent=1 verified=0 front=1 cn="

@@ -1,4 +1,4 @@
-#include "delegation/cluster_trust_read.h"
+#include "delegation/cluster_trust.h"
 #include "tests/unit/check.h"
 
 #define GOOD                                           \

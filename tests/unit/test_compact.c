@@ -1,4 +1,4 @@
-#include "storage/compact.h"
+#include "storage/upkeep.h"
 
 #include "storage/memory/memory.h"
 #include "tests/double/fault.h"
@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* What compactors have told, from any thread. */
+/* The notices of compactors, from any thread. */
 struct told {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -1,5 +1,5 @@
 #include "cli/common/command.h"
-#include "cli/run/deadline.h"
+#include "cli/run/loop.h"
 #include "tests/unit/check.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "cli/run/delegation_flags.h"
+#include "cli/run/server_flags.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "api/patch/diff.h"
+#include "api/diff/diff.h"
 #include "api/patch/patch.h"
 #include "tests/unit/check.h"
 #include "tests/unit/check_arena.h"

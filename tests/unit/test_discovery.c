@@ -16,7 +16,7 @@ static int setup(void **state)
 	storage_versions_init(&versions);
 	struct discovery_options options = {.is_standalone = true,
 		.storage_version_hash = true,
-		.common = versions.doors,
+		.common = versions.versions,
 		.server_address = STR("127.0.0.1:6443")};
 
 	arena_init(&f->arena, 16 << 20);
@@ -115,7 +115,7 @@ static struct str hash_at(struct fixture *f, const struct discovery *d, const ch
 	return json_text(json_gets(item(resources, "name", "controllerrevisions"), "storageVersionHash"));
 }
 
-/* One object, one stored version: whichever door it is asked at. No version, no hash, and nothing else changes. */
+/* One object, one stored version: whichever version it is asked at. No version, no hash, and nothing else changes. */
 static void test_discovery__hash_is_that_of_the_common_version(void **state)
 {
 	static const char *const paths[] = {"/apis/annals.dev/v1", "/apis/annals.dev/v1beta1", "/apis/apps/v1"};
@@ -125,20 +125,20 @@ static void test_discovery__hash_is_that_of_the_common_version(void **state)
 	char hash[STORAGE_VERSION_HASH_SIZE];
 
 	storage_versions_init(&versions);
-	for (size_t i = 0; i <= k->n_doors; i++) {
-		versions.doors[k->index] = i < k->n_doors ? &k->doors[i] : NULL;
+	for (size_t i = 0; i <= k->n_versions; i++) {
+		versions.versions[k->index] = i < k->n_versions ? &k->versions[i] : NULL;
 		struct discovery *d = discovery_new(&(struct discovery_options){
-			.is_standalone = true, .storage_version_hash = true, .common = versions.doors});
+			.is_standalone = true, .storage_version_hash = true, .common = versions.versions});
 		hash[0] = 0;
-		if (i < k->n_doors) {
-			storage_version_hash(k, &k->doors[i], hash);
+		if (i < k->n_versions) {
+			storage_version_hash(k, &k->versions[i], hash);
 		}
 		for (size_t j = 0; j < ARRAY_SIZE(paths); j++) {
 			assert_str(hash_at(f, d, paths[j]), hash);
 			assert_str(hash_at(f, f->aggregated, "/apis/annals.dev/v1"), "");
 		}
-		assert_true(discovery_shows(d, versions.doors));
-		assert_int_equal(discovery_shows(f->standalone, versions.doors), i == 0);
+		assert_true(discovery_shows(d, versions.versions));
+		assert_int_equal(discovery_shows(f->standalone, versions.versions), i == 0);
 		discovery_unref(d);
 	}
 }

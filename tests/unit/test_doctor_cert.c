@@ -161,7 +161,7 @@ static struct certs read_all(struct scene *s, const char *path)
 static void check_pair(struct scene *s, const char *cert, const char *key)
 {
 	doctor_check_pair(&s->r,
-		&(struct doctor_pair){.cert_file = cert, .key_file = key, .is_server = true, .mend = STR("renew")},
+		&(struct doctor_pair){.cert_file = cert, .key_file = key, .is_server = true, .fix = STR("renew")},
 		(int64_t)time(NULL));
 }
 

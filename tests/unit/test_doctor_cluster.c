@@ -1,9 +1,6 @@
-#include "cli/doctor/doctor_access.h"
-#include "cli/doctor/doctor_apiservice.h"
-#include "cli/doctor/doctor_policies.h"
-#include "cli/doctor/doctor_service.h"
-#include "cli/doctor/doctor_trust.h"
+#include "cli/doctor/doctor_cluster.h"
 #include "tests/unit/doctor_world.h"
+#include "tests/unit/script_server.h"
 #include "tests/unit/tls_pki.h"
 
 #include <stdio.h>
@@ -32,7 +29,7 @@ static void test_api_service__each_of_its_faults(void **state _unused_)
 	static const struct {
 		const char *json;
 		enum severity severity;
-		const char *found, *mend;
+		const char *found, *fix;
 	} cases[] = {
 		{"{" NAMED ",\"spec\":{" LEADS ",\"groupPriorityMinimum\":1000}" AVAILABLE "}", SEVERITY_OK,
 			"Available: all checks passed", ""},
@@ -56,7 +53,7 @@ static void test_api_service__each_of_its_faults(void **state _unused_)
 		const struct json *service = parse_json(&r.arena, cases[i].json);
 		judge_api_service(&r, D, "v1", 0, service, NULL);
 		judge_availability(&r, D, service);
-		assert_str(expect_finding(&r, cases[i].severity, cases[i].found, cases[i].mend)->subject,
+		assert_str(expect_finding(&r, cases[i].severity, cases[i].found, cases[i].fix)->subject,
 			"APIService v1.annals.dev");
 		assert_int_equal(r.n, cases[i].severity == SEVERITY_OK || i < 3 ? 1 : 2);
 		report_done(&r);
@@ -128,7 +125,7 @@ static void test_api_service__discovery(void **state _unused_)
 {
 	struct report r;
 	report_init(&r);
-	judge_discovery(&r, D, "v1", 200, NO_MEND, 2);
+	judge_discovery(&r, D, "v1", 200, NO_FIX, 2);
 	expect_only(&r, SEVERITY_OK, 1);
 	judge_discovery(&r, D, "v1", 503, STR("service unavailable"), 0);
 	expect_finding(&r, SEVERITY_ERROR, "503 service unavailable", "get --raw /apis/annals.dev/v1");
@@ -142,7 +139,7 @@ static void test_service__port_is_the_one_that_is_named(void **state _unused_)
 	static const struct {
 		const char *service;
 		enum severity severity;
-		const char *found, *mend;
+		const char *found, *fix;
 	} cases[] = {
 		{"{\"spec\":{\"ports\":[{\"name\":\"x\",\"port\":80},{\"name\":\"https\",\"port\":443}]}}", SEVERITY_OK,
 			"with port 443", ""},
@@ -155,7 +152,7 @@ static void test_service__port_is_the_one_that_is_named(void **state _unused_)
 		report_init(&r);
 		judge_service(&r, D, parse_json(&r.arena, "{" NAMED ",\"spec\":{" LEADS "}}"),
 			cases[i].service ? parse_json(&r.arena, cases[i].service) : NULL);
-		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].mend);
+		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].fix);
 		assert_int_equal(r.n, 1);
 		report_done(&r);
 	}
@@ -198,25 +195,25 @@ static void test_service__endpoints(void **state _unused_)
 	static const struct {
 		size_t n;
 		enum severity severity;
-		const char *found, *mend;
+		const char *found, *fix;
 	} cases[] = {{0, SEVERITY_ERROR, "none is ready", "rollout status"},
 		{1, SEVERITY_WARNING, "1 ready", "scale deployment/annals --replicas=2"}, {2, SEVERITY_OK, "2 ready", ""}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct report r;
 		report_init(&r);
 		judge_endpoints(&r, D, cases[i].n);
-		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].mend);
+		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].fix);
 		report_done(&r);
 	}
 }
 
-/* annals serve under systemd: no mend of it may name a Deployment. */
-static void test_on_hosts__mends_are_for_hosts(void **state _unused_)
+/* annals serve under systemd: no fix of it may name a Deployment. */
+static void test_on_hosts__fixes_are_for_hosts(void **state _unused_)
 {
 	struct deployment on_hosts = deployment;
 	struct report r;
 	report_init(&r);
-	on_hosts.account = NO_MEND;
+	on_hosts.account = NO_FIX;
 	judge_endpoints(&r, &on_hosts, 0);
 	expect_finding(&r, SEVERITY_ERROR, "no EndpointSlice has the address of a host", "systemctl enable --now annals");
 	judge_endpoints(&r, &on_hosts, 1);
@@ -227,7 +224,7 @@ static void test_on_hosts__mends_are_for_hosts(void **state _unused_)
 			"\"MissingEndpoints\",\"message\":\"no endpoints\"}]}}"));
 	expect_finding(&r, SEVERITY_ERROR, "not Available: MissingEndpoints", "journalctl -u annals");
 	for (size_t i = 0; i < r.n; i++) {
-		assert_false(str_contains(r.findings[i].mend, STR("deployment/")));
+		assert_false(str_contains(r.findings[i].fix, STR("deployment/")));
 		assert_false(str_contains(r.findings[i].found, STR("pod")));
 	}
 	report_done(&r);
@@ -302,7 +299,7 @@ static void test_access__names_the_binding_that_is_missing(void **state _unused_
 	static const struct {
 		enum doctor_grant grant;
 		enum severity severity;
-		const char *found, *mend;
+		const char *found, *fix;
 	} cases[] = {
 		{GRANT_DELEGATOR, SEVERITY_ERROR,
 			"may not create tokenreviews.authentication.k8s.io; create subjectaccessreviews.authorization.k8s.io",
@@ -324,7 +321,7 @@ static void test_access__names_the_binding_that_is_missing(void **state _unused_
 		}
 		report_init(&r);
 		judge_access(&r, D, is_allowed);
-		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].mend);
+		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].fix);
 		assert_int_equal(r.counts[SEVERITY_OK], N_GRANTS - 1);
 		report_done(&r);
 	}
@@ -336,7 +333,7 @@ static void test_access__names_a_user_that_is_no_account(void **state _unused_)
 	bool is_allowed[64] = {false};
 	struct deployment d = deployment;
 	d.user = STR("some body");
-	d.account = NO_MEND;
+	d.account = NO_FIX;
 	report_init(&r);
 	judge_access(&r, &d, is_allowed);
 	expect_finding(&r, SEVERITY_ERROR, "some body may not", "--user='some body'");
@@ -351,7 +348,7 @@ static void test_policies__only_those_for_kinds_of_ours(void **state _unused_)
 	static const struct {
 		const char *match;
 		size_t n;
-		const char *mend;
+		const char *fix;
 	} cases[] = {
 		{"{\"resourceRules\":[{\"apiGroups\":[\"annals.dev\"],\"resources\":[\"*\"]}]}", 1,
 			"excludeResourceRules\",\"value\":[{"},
@@ -378,7 +375,7 @@ static void test_policies__only_those_for_kinds_of_ours(void **state _unused_)
 		assert_int_equal(judge_policies(&r, D, "ValidatingAdmissionPolicy", parse_json(&r.arena, json)), cases[i].n);
 		assert_int_equal(r.n, cases[i].n);
 		if (cases[i].n) {
-			expect_finding(&r, SEVERITY_WARNING, "it has no effect", cases[i].mend);
+			expect_finding(&r, SEVERITY_WARNING, "it has no effect", cases[i].fix);
 		}
 		report_done(&r);
 	}
@@ -398,6 +395,61 @@ static void test_policies__webhooks_with_conditions(void **state _unused_)
 	report_done(&r);
 }
 
+/* ---- asking ---- */
+
+/* What check() finds when kube-apiserver answers by the script. */
+static void ask(struct report *r, void (*check)(const struct doctor_visit *v), const struct script_step *steps, size_t n)
+{
+	struct script *script = script_start(steps, n);
+	_cleanup_(mem_freep) char *url = script_url(script);
+	struct client_config config = {.server = url};
+	struct client *client;
+	struct buf err;
+	buf_init(&err, 4096);
+	assert_int_equal(client_new(&client, &config, &err), 0);
+	report_init(r);
+	check(&(struct doctor_visit){.r = r, .client = client, .d = D});
+	client_free(client);
+	script_stop(script);
+	buf_done(&err);
+}
+
+#define TRUST_PATH "GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication "
+#define NOT_FOUND                                                                                                                      \
+	"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"none\"," \
+	"\"details\":{\"name\":\"extension-apiserver-authentication\",\"kind\":\"configmaps\"}}"
+
+static void test_asking__only_a_status_that_names_the_object_proves_its_absence(void **state _unused_)
+{
+	struct report r;
+	ask(&r, doctor_check_trust, &(struct script_step){TRUST_PATH, SCRIPT_WHOLE, 404, NULL, "404 page not found\n"}, 1);
+	expect_finding(&r, SEVERITY_ERROR, "kube-apiserver answers 404", "");
+	expect_only(&r, SEVERITY_ERROR, 1);
+	report_done(&r);
+	ask(&r, doctor_check_trust,
+		&(struct script_step){TRUST_PATH, SCRIPT_WHOLE, 404, "Content-Type: application/json\r\n", NOT_FOUND}, 1);
+	expect_finding(&r, SEVERITY_ERROR, "there is none: kube-apiserver makes it at its start", "delete configmap");
+	expect_only(&r, SEVERITY_ERROR, 1);
+	report_done(&r);
+}
+
+static void test_asking__discovery_says_which_policies_there_may_be(void **state _unused_)
+{
+#define GROUP "GET /apis/admissionregistration.k8s.io/v1"
+	static const struct script_step none[] = {{GROUP " ", SCRIPT_WHOLE, 200, NULL, "{\"resources\":[]}"}};
+	static const struct script_step hidden[] = {
+		{GROUP " ", SCRIPT_WHOLE, 200, NULL, "{\"resources\":[{\"name\":\"mutatingadmissionpolicies\"}]}"},
+		{GROUP "/mutatingadmissionpolicies ", SCRIPT_WHOLE, 404, NULL, "404 page not found\n"}};
+	struct report r;
+	ask(&r, doctor_check_policies, none, ARRAY_SIZE(none));
+	expect_finding(&r, SEVERITY_OK, "no policy and no match condition", "");
+	report_done(&r);
+	ask(&r, doctor_check_policies, hidden, ARRAY_SIZE(hidden));
+	expect_finding(&r, SEVERITY_ERROR, "kube-apiserver answers 404", "");
+	expect_only(&r, SEVERITY_ERROR, 1);
+	report_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,13 +462,15 @@ int main(void)
 		TEST(test_service__external_names_have_no_ports),
 		TEST(test_service__addresses_are_those_of_ready_endpoints),
 		TEST(test_service__endpoints),
-		TEST(test_on_hosts__mends_are_for_hosts),
+		TEST(test_on_hosts__fixes_are_for_hosts),
 		TEST(test_trust__each_of_its_faults),
 		TEST(test_trust__is_missing),
 		TEST(test_access__names_the_binding_that_is_missing),
 		TEST(test_access__names_a_user_that_is_no_account),
 		TEST(test_policies__only_those_for_kinds_of_ours),
 		TEST(test_policies__webhooks_with_conditions),
+		TEST(test_asking__only_a_status_that_names_the_object_proves_its_absence),
+		TEST(test_asking__discovery_says_which_policies_there_may_be),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void test_etcd__quota_is_what_it_says_or_metrics_say_or_the_default(void 
 	} cases[] = {
 		{8 * GIB, 0, 7 * GIB, SEVERITY_WARNING, "87% of its quota of 8192 MiB: at 100%"},
 		{0, 8 * GIB, 7 * GIB, SEVERITY_WARNING, "87% of its quota of 8192 MiB: at 100%"},
-		{0, 0, 2 * GIB, SEVERITY_WARNING, "100% of the default quota (its own is not told) of 2048 MiB"},
+		{0, 0, 2 * GIB, SEVERITY_WARNING, "100% of the default quota (its own is not reported) of 2048 MiB"},
 		{0, 0, GIB, SEVERITY_OK, "50% of the default quota"},
 		{1, 0, GIB, SEVERITY_WARNING, "of its quota of 0 MiB"},
 	};

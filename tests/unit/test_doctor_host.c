@@ -1,5 +1,5 @@
-/* Mends are commands that the machine has. */
-#include "cli/doctor/doctor_host.h"
+/* Fixes are commands that the machine has. */
+#include "cli/doctor/doctor_report.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -49,12 +49,12 @@ static void test_host__a_bare_one_has_nothing(void **state)
 	struct world *w = *state;
 	struct doctor_host h = look(w);
 	assert_false(h.has_systemd || h.is_container || h.install);
-	assert_str(mend_start_etcd(&h, &w->arena, STR("http://127.0.0.1:2379")),
+	assert_str(fix_start_etcd(&h, &w->arena, STR("http://127.0.0.1:2379")),
 		"etcd --data-dir=DIR --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379  "
 		"  # and see that "
 		"the address is right");
-	assert_true(str_starts(mend_install_etcd(&h, &w->arena), STR("# run etcd of a release")));
-	assert_true(str_contains(mend_clock(&h), STR("chrony or ntpd")));
+	assert_true(str_starts(fix_install_etcd(&h, &w->arena), STR("# run etcd of a release")));
+	assert_true(str_contains(fix_clock(&h), STR("chrony or ntpd")));
 }
 
 static void test_host__systemd_and_apt(void **state)
@@ -63,10 +63,10 @@ static void test_host__systemd_and_apt(void **state)
 	put(w, "/run/systemd/system");
 	put(w, "/usr/bin/apt-get");
 	struct doctor_host h = look(w);
-	assert_true(str_starts(mend_start_etcd(&h, &w->arena, STR("https://[::1]:2379")), STR("systemctl start etcd ")));
-	assert_true(str_starts(mend_start_etcd(&h, &w->arena, STR("unix:///run/etcd")), STR("systemctl start etcd ")));
-	assert_true(str_starts(mend_install_etcd(&h, &w->arena), STR("apt-get install etcd-server ")));
-	assert_true(str_starts(mend_clock(&h), STR("timedatectl set-ntp true ")));
+	assert_true(str_starts(fix_start_etcd(&h, &w->arena, STR("https://[::1]:2379")), STR("systemctl start etcd ")));
+	assert_true(str_starts(fix_start_etcd(&h, &w->arena, STR("unix:///run/etcd")), STR("systemctl start etcd ")));
+	assert_true(str_starts(fix_install_etcd(&h, &w->arena), STR("apt-get install etcd-server ")));
+	assert_true(str_starts(fix_clock(&h), STR("timedatectl set-ntp true ")));
 }
 
 static void test_host__other_managers(void **state)
@@ -74,7 +74,7 @@ static void test_host__other_managers(void **state)
 	struct world *w = *state;
 	put(w, "/usr/bin/dnf");
 	struct doctor_host h = look(w);
-	assert_true(str_starts(mend_install_etcd(&h, &w->arena), STR("dnf install etcd ")));
+	assert_true(str_starts(fix_install_etcd(&h, &w->arena), STR("dnf install etcd ")));
 }
 
 static void test_host__in_a_container_nothing_is_installed(void **state)
@@ -83,8 +83,8 @@ static void test_host__in_a_container_nothing_is_installed(void **state)
 	put(w, "/usr/bin/apt-get");
 	put(w, "/run/.containerenv");
 	struct doctor_host h = look(w);
-	assert_true(str_starts(mend_install_etcd(&h, &w->arena), STR("# run etcd of ")));
-	assert_true(str_contains(mend_clock(&h), STR("a container has its machine's clock")));
+	assert_true(str_starts(fix_install_etcd(&h, &w->arena), STR("# run etcd of ")));
+	assert_true(str_contains(fix_clock(&h), STR("a container has its machine's clock")));
 }
 
 static void test_host__of_another_machine_only_its_name_is_known(void **state)
@@ -92,12 +92,11 @@ static void test_host__of_another_machine_only_its_name_is_known(void **state)
 	struct world *w = *state;
 	put(w, "/run/systemd/system");
 	struct doctor_host h = look(w);
-	assert_true(
-		str_starts(mend_start_etcd(&h, &w->arena, STR("https://10.0.0.1:2379/")), STR("# on 10.0.0.1: start etcd")));
-	assert_true(str_starts(mend_start_etcd(&h, &w->arena, STR("https://[fd00::1]:2379")), STR("# on fd00::1: start etcd")));
-	assert_true(str_starts(mend_start_etcd(&h, &w->arena, STR("https://etcd-0.annals-etcd.history.svc:2379")),
+	assert_true(str_starts(fix_start_etcd(&h, &w->arena, STR("https://10.0.0.1:2379/")), STR("# on 10.0.0.1: start etcd")));
+	assert_true(str_starts(fix_start_etcd(&h, &w->arena, STR("https://[fd00::1]:2379")), STR("# on fd00::1: start etcd")));
+	assert_true(str_starts(fix_start_etcd(&h, &w->arena, STR("https://etcd-0.annals-etcd.history.svc:2379")),
 		STR("kubectl --namespace=history get pods,services ")));
-	assert_true(str_starts(mend_start_etcd(&h, &w->arena, STR("https://svc:2379")), STR("# on svc: start etcd")));
+	assert_true(str_starts(fix_start_etcd(&h, &w->arena, STR("https://svc:2379")), STR("# on svc: start etcd")));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* How the objects of a file are told apart, whatever is around them. */
+/* How the objects of a file are separated, whatever is around them. */
 #include "cli/export/documents.h"
 #include "tests/unit/check.h"
 

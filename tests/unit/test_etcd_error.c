@@ -1,4 +1,4 @@
-#include "storage/etcd/etcd_error.h"
+#include "storage/etcd/etcd_codec.h"
 #include "tests/unit/check.h"
 
 /* gRPC's codes as they come over the wire. */
@@ -32,7 +32,7 @@ static const struct {
 		false},
 	{EXHAUSTED, "grpc: trying to send message larger than max (3 vs. 2)", STORAGE_TOO_LARGE, STORAGE_UNKNOWN, false},
 	{EXHAUSTED, "Received message larger than max (3 vs. 2)", STORAGE_TOO_LARGE, STORAGE_UNKNOWN, false},
-	{EXHAUSTED, "etcdserver: mvcc: database space exceeded", STORAGE_UNAVAILABLE, STORAGE_UNKNOWN, false},
+	{EXHAUSTED, "etcdserver: mvcc: database space exceeded", STORAGE_UNAVAILABLE, STORAGE_NO_SPACE, false},
 	{EXHAUSTED, "etcdserver: too many requests", STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, false},
 	{UNAVAILABLE, "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Connection refused",
 		STORAGE_UNAVAILABLE, STORAGE_UNAVAILABLE, true},

@@ -1,4 +1,4 @@
-/* A watch over an etcd that the test plays: what a stream brings after it was left, and whose history it shows after it came back. */
+/* A watch over an etcd that the test simulates: what a stream brings after it was left, and whose history it shows after it came back. */
 #include "proto/rpc.pb-c.h"
 #include "storage/etcd/etcd_watch.h"
 #include "tests/unit/check.h"

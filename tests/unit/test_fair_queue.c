@@ -1,4 +1,4 @@
-#include "delegation/reviews/fair_queue.h"
+#include "delegation/flights.h"
 #include "tests/unit/check.h"
 
 enum { ALL = 6, SECOND = 4, SOURCE = 3 };

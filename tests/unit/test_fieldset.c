@@ -1,4 +1,4 @@
-#include "api/apply/fieldset.h"
+#include "api/patch/fieldset.h"
 
 #include "tests/unit/api_world.h"
 
@@ -100,6 +100,9 @@ static void test_without__takes_all_below_a_name(void **state)
 	const char *below = "{\"f:a\":{},\"f:b\":{\"f:c\":{\"f:x\":{}},\"f:d\":{}}}";
 	assert_set(w, field_set_without(set(w, below), deep, &w->a), "{\"f:a\":{},\"f:b\":{\"f:d\":{}}}");
 	assert_set(w, field_set_without(set(w, below), deeper, &w->a), "{\"f:a\":{}}");
+	/* the field on the way is owned as before */
+	assert_set(w, field_set_without(set(w, X), deep, &w->a), "{\"f:a\":{},\"f:b\":{\".\":{},\"f:d\":{}}}");
+	assert_set(w, field_set_without(set(w, X), deeper, &w->a), "{\"f:a\":{},\"f:b\":{}}");
 }
 
 static void test_sets__obey_the_laws(void **state)
@@ -139,7 +142,7 @@ static void test_insert__keeps_order_whatever_comes_first(void **state)
 static void test_with_fields__adds_the_fields_on_the_way(void **state)
 {
 	struct api_world *w = *state;
-	const struct type *type = world_door(NS, NULL)->type;
+	const struct type *type = world_version(NS, NULL)->type;
 	assert_set(w,
 		field_set_with_fields(
 			set(w,

@@ -1,16 +1,16 @@
-#include "cli/common/command.h"
+#include "cli/run/server_flags.h"
 #include "tests/unit/check.h"
 
 /* The flags after a command line, and the sentence when it was refused. */
 struct scene {
-	struct common_flags flags;
+	struct server_flags flags;
 	struct buf err;
 };
 
 static int check(struct scene *s, const char *arguments)
 {
 	char text[512], *argv[16] = {(char[]){"annals"}}, *rest = text;
-	struct option options[COMMON_FLAGS_MAX + 1] = {{.name = NULL}};
+	struct option options[SERVER_FLAGS_MAX + 1] = {{.name = NULL}};
 	int argc = 1, n_positional;
 	snprintf(text, sizeof(text), "%s", arguments);
 	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -22,16 +22,16 @@ static int check(struct scene *s, const char *arguments)
 	for (int i = 1; i < argc; i++) {
 		argv[i] = kept + (argv[i] - text);
 	}
-	common_flags_init(&s->flags);
-	common_flags_rows(&s->flags, options);
+	server_flags_init(&s->flags);
+	server_flags_rows(&s->flags, options);
 	buf_init(&s->err, 1024);
 	int r = options_parse(options, argc, argv, &n_positional, &s->err);
-	return r ? r : common_flags_check(&s->flags, &s->err);
+	return r ? r : server_flags_check(&s->flags, &s->err);
 }
 
 static void done(struct scene *s)
 {
-	common_flags_done(&s->flags);
+	server_flags_done(&s->flags);
 	buf_done(&s->err);
 }
 
@@ -75,32 +75,32 @@ static void test_flags__unknown_gates_and_values_are_refused(void **state _unuse
 		"--feature-gates StorageVersionHash=1: must be NAME=true or NAME=false");
 }
 
-static const struct door *stored_in(const struct scene *s, const char *group, const char *resource)
+static const struct version *stored_in(const struct scene *s, const char *group, const char *resource)
 {
-	return s->flags.storage_versions.doors[kind_by_hub(str_of(group), str_of(resource))->index];
+	return s->flags.storage_versions.versions[kind_by_hub(str_of(group), str_of(resource))->index];
 }
 
-static void assert_door(const struct door *d, const char *group, const char *version)
+static void assert_version(const struct version *v, const char *group, const char *version)
 {
-	assert_string_equal(d->group, group);
-	assert_string_equal(d->version, version);
+	assert_string_equal(v->group, group);
+	assert_string_equal(v->name, version);
 }
 
 static void test_flags__storage_version_names_a_version_of_a_resource(void **state _unused_)
 {
 	struct scene s;
 	assert_int_equal(check(&s, ""), 0);
-	assert_door(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1");
-	assert_door(stored_in(&s, "", "events"), "", "v1");
+	assert_version(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1");
+	assert_version(stored_in(&s, "", "events"), "", "v1");
 	done(&s);
 	assert_int_equal(check(&s,
 				 "--storage-version=dependents=v1beta1,events=events.k8s.io/v1 --storage-version "
 				 "providers.annals.dev=v1beta1"),
 		0);
-	assert_door(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1beta1");
-	assert_door(stored_in(&s, "", "events"), "events.k8s.io", "v1");
-	assert_door(stored_in(&s, "annals.dev", "providers"), "annals.dev", "v1beta1");
-	assert_door(stored_in(&s, "annals.dev", "controllerrevisions"), "annals.dev", "v1");
+	assert_version(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1beta1");
+	assert_version(stored_in(&s, "", "events"), "events.k8s.io", "v1");
+	assert_version(stored_in(&s, "annals.dev", "providers"), "annals.dev", "v1beta1");
+	assert_version(stored_in(&s, "annals.dev", "controllerrevisions"), "annals.dev", "v1");
 	done(&s);
 }
 
@@ -108,7 +108,7 @@ static void test_flags__the_last_storage_version_of_a_resource_holds(void **stat
 {
 	struct scene s;
 	assert_int_equal(check(&s, "--storage-version=dependents=v1beta1 --storage-version=dependents=v1"), 0);
-	assert_door(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1");
+	assert_version(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1");
 	done(&s);
 }
 

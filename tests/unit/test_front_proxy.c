@@ -1,4 +1,4 @@
-#include "server/access/front_proxy.h"
+#include "server/access/authn.h"
 #include "tests/unit/check.h"
 
 #define LITERAL(s)               \

@@ -155,10 +155,82 @@ static void test_attempt__another_object_in_the_owners_place_owns_nothing(void *
 /* The server may not serve the kind at present. */
 static void test_attempt__a_404_that_names_no_object_says_nothing(void **state _unused_)
 {
-	SCENE(s, GET("d", 200, THING("d", OWNERS(OWNED_BY("o")))), GET("o", 404, STATUS(404, "NotFound", "")));
-	show(&s, "d", "o");
-	attempt_deletion(&s, "u-d", GC_RETRY);
-	close_scene(&s);
+	static const char *const bodies[] = {
+		STATUS(404, "NotFound", ""),
+		STATUS(404, "NotFound", ",\"details\":{\"name\":\"o\",\"kind\":\"namespaces\"}"),
+		"404 page not found",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		SCENE(s, GET("d", 200, THING("d", OWNERS(OWNED_BY("o")))), GET("o", 404, bodies[i]));
+		show(&s, "d", "o");
+		attempt_deletion(&s, "u-d", GC_RETRY);
+		close_scene(&s);
+	}
+}
+
+/* Nor has it another uid. */
+static void test_attempt__a_200_that_is_no_object_says_nothing(void **state _unused_)
+{
+	static const char *const bodies[] = {
+		"{}", "", "<html>please log in</html>", "{\"metadata\":{\"name\":\"x\",\"uid\":\"u\"}}"};
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		SCENE(s, GET("d", 200, THING("d", OWNERS(OWNED_BY("o")))), GET("o", 200, bodies[i]));
+		show(&s, "d", "o");
+		attempt_deletion(&s, "u-d", GC_RETRY);
+		close_scene(&s);
+	}
+}
+
+struct trouble {
+	enum script_way way;
+	int status;
+	const char *headers, *body;
+};
+static const struct trouble troubles[] = {
+	{SCRIPT_WHOLE, 500, NULL, STATUS(500, "InternalError", "")},
+	{SCRIPT_WHOLE, 429, NULL, STATUS(429, "TooManyRequests", "")},
+	{SCRIPT_WHOLE, 503, NULL, "<html>Service Unavailable</html>"},
+	{SCRIPT_WHOLE, 404, NULL, "404 page not found"},
+	{SCRIPT_WHOLE, 200, NULL, "<html>please log in</html>"},
+	{SCRIPT_CUT, 404, NULL, "{\"kind\":\"Status\""},
+};
+
+/* The n-th request fails, for each n and in each way: nothing is done by what it did not say, and the next attempt does it all. */
+static void test_attempt__whatever_request_fails_the_next_attempt_does_it(void **state _unused_)
+{
+	static const struct script_step whole[] = {
+		GET("d", 200, THING("d", OWNERS(OWNED_BY("w") "," OWNED_BY("gone") "," OWNED_BY("o")))),
+		GET("w", 200, THING("w", DELETING FINALIZER("foregroundDeletion"))),
+		GET("gone", 404, GONE("gone")),
+		GET("o", 200, THING("o", "")),
+		SENT(LETS_GO_OF("w") "," LETS_GO_OF("gone") "]", 200, THING("d", "")),
+	};
+	enum { N = ARRAY_SIZE(whole), GONE_AT = 2 };
+	for (size_t at = 0; at < N; at++) {
+		for (size_t k = 0; k < ARRAY_SIZE(troubles); k++) {
+			const struct trouble *t = &troubles[k];
+			struct script_step steps[2 * N] = {0};
+			size_t n = 0;
+			for (size_t i = 0; i <= at; i++) {
+				steps[n++] = whole[i];
+			}
+			steps[at].way = t->way;
+			steps[at].status = t->status;
+			steps[at].headers = t->headers;
+			steps[at].body = t->body;
+			for (size_t i = 0; i < N; i++) {
+				if (i != GONE_AT || at <= GONE_AT) { /* that it is absent is remembered */
+					steps[n++] = whole[i];
+				}
+			}
+			struct scene s;
+			open_scene(&s, steps, n);
+			show(&s, "d", "o");
+			attempt_deletion(&s, "u-d", GC_RETRY);
+			attempt_deletion(&s, "u-d", GC_DONE);
+			close_scene(&s);
+		}
+	}
 }
 
 static void test_attempt__owners_that_go_are_let_go_of_where_another_one_stays(void **state _unused_)
@@ -251,6 +323,8 @@ int main(void)
 		TEST(test_attempt__object_of_an_absent_owner_goes),
 		TEST(test_attempt__another_object_in_the_owners_place_owns_nothing),
 		TEST(test_attempt__a_404_that_names_no_object_says_nothing),
+		TEST(test_attempt__a_200_that_is_no_object_says_nothing),
+		TEST(test_attempt__whatever_request_fails_the_next_attempt_does_it),
 		TEST(test_attempt__owners_that_go_are_let_go_of_where_another_one_stays),
 		TEST(test_attempt__a_conflict_has_it_looked_at_again),
 		TEST(test_attempt__a_failure_is_tried_again_later),

@@ -2,6 +2,7 @@
 #include "controllers/gc/gc_graph.h"
 #include "tests/unit/check.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 /* Objects are called by their uid; what is not said is apps/v1 Thing, named as its uid, in the namespace "ns". */
@@ -514,6 +515,91 @@ static void test_gc_graph__a_name_in_another_namespace_is_another_name(void **st
 	expect(&w, "delete a, invalid a");
 }
 
+static void list(struct world *w, const char *kind, const char *uid, uint32_t listing)
+{
+	struct gc_owner owner = owned_by(thing(uid), thing("set"));
+	struct gc_object o = {.ref = thing(uid), .version = 1, .owners = &owner, .n_owners = 1, .listing = listing};
+
+	o.ref.kind = str_of(kind);
+	assert_int_equal(gc_graph_observe(w->graph, &o), 0);
+}
+
+static void test_gc_graph_end_list__what_it_did_not_show_is_gone_by_a_guess(void **state _unused_)
+{
+	_cleanup_(world_done) struct world w;
+	world_init(&w, SIZE_MAX);
+	uint32_t first = gc_graph_begin_list(w.graph), other = gc_graph_begin_list(w.graph);
+	list(&w, "Thing", "stays", first);
+	list(&w, "Thing", "goes", first);
+	list(&w, "Other", "other", other);
+	w.version = 1;
+	have_owned(&w, thing_in("ns", "child"), thing("goes"));
+	expect(&w, "delete set");
+
+	uint32_t second = gc_graph_begin_list(w.graph);
+	list(&w, "Thing", "stays", second); /* in the version that is known */
+	list(&w, "Thing", "child", second); /* in an older one than is known, which shows that it is there, and no more */
+	gc_graph_end_list(w.graph, STR("apps/v1"), STR("Thing"), second);
+	expect(&w, "delete child");
+	struct gc_ref goes = thing("goes");
+	assert_false(gc_graph_is_absent(w.graph, &goes));
+	assert_false(is_known(&w, "goes"));
+	assert_true(is_known(&w, "stays") && is_known(&w, "child") && is_known(&w, "other") && is_known(&w, "set"));
+}
+
+/* A read would not prove it: gc_ref_may_live_elsewhere(). */
+static void test_gc_graph_end_list__proves_that_an_owner_without_controller_is_gone(void **state _unused_)
+{
+	_cleanup_(world_done) struct world w;
+	world_init(&w, SIZE_MAX);
+	list(&w, "Deployment", "web", gc_graph_begin_list(w.graph));
+	w.version = 1;
+	struct gc_ref web = thing("web");
+	web.kind = STR("Deployment");
+	have_owned(&w, thing_in("ns", "child"), web);
+	expect(&w, "delete set");
+	gc_graph_end_list(w.graph, STR("apps/v1"), STR("Deployment"), gc_graph_begin_list(w.graph));
+	expect(&w, "delete child");
+	assert_true(gc_graph_is_absent(w.graph, &web));
+	assert_false(is_known(&w, "web"));
+}
+
+static size_t heap_used(void)
+{
+	return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+/* docs/how-to/run-the-server.md says 600 bytes for an object with an owner. N: where the map has just grown, and is emptiest. */
+static void test_gc_graph__what_an_object_costs(void **state _unused_)
+{
+	enum { N = 3 * 4096 + 1, OBJECT_MAX = 600, LONE_MAX = 400 };
+	size_t before = heap_used();
+	if (before == 0) {
+		skip(); /* a sanitizer's heap says nothing */
+	}
+	for (unsigned n_owners = 0; n_owners < 2; n_owners++) {
+		_cleanup_(world_done) struct world w;
+		world_init(&w, SIZE_MAX);
+		struct gc_ref set = {STR("apps/v1"), STR("StatefulSet"), STR("some-namespace"), STR("the-name-of-a-set"),
+			STR("6f1b7f5a-95a8-4b4b-b5f6-0c1e6ad4a2f0")};
+		struct gc_owner owner = {.ref = set, .blocks = true};
+		assert_int_equal(observe(&w, set, 0, NULL, 0), 0);
+		size_t empty = heap_used();
+		for (unsigned i = 0; i < N; i++) {
+			struct arena a;
+			char scratch[512];
+			arena_init_with(&a, SIZE_MAX, scratch, sizeof(scratch));
+			struct gc_ref pod = {STR("v1"), STR("ConfigMap"), set.ns, arena_printf(&a, "the-name-of-a-set-%u", i),
+				arena_printf(&a, "6f1b7f5a-95a8-4b4b-b5f6-%012x", i)};
+			assert_int_equal(observe(&w, pod, 0, &owner, n_owners), 0);
+			arena_done(&a);
+		}
+		size_t each = (heap_used() - empty) / N;
+		print_message("an object with %u owners takes %zu bytes\n", n_owners, each);
+		assert_true(each <= (n_owners ? OBJECT_MAX : LONE_MAX));
+	}
+}
+
 static void test_gc_absent__keeps_the_latest_used(void **state _unused_)
 {
 	_cleanup_(world_done) struct world w;
@@ -557,6 +643,9 @@ int main(void)
 		TEST(test_gc_graph__another_name_for_the_owner_is_doubted),
 		TEST(test_gc_graph__names_of_an_unseen_owner_are_tried_in_turn),
 		TEST(test_gc_graph__a_name_in_another_namespace_is_another_name),
+		TEST(test_gc_graph_end_list__what_it_did_not_show_is_gone_by_a_guess),
+		TEST(test_gc_graph_end_list__proves_that_an_owner_without_controller_is_gone),
+		TEST(test_gc_graph__what_an_object_costs),
 		TEST(test_gc_absent__keeps_the_latest_used),
 	};
 	return cmocka_run_group_tests_name("gc_graph", tests, NULL, NULL);

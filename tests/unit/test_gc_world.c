@@ -1,7 +1,7 @@
 /* The collector's attempts in a world that never stands still: users change it between any two requests of an attempt, informers
  * are late, answers get lost. Nothing that has a live owner may be deleted; when everybody else rests, nothing that should go stays.
  *
- * The attempts are the real ones; gc_live.h, through which they see the server, is played here. */
+ * The attempts are the real ones; gc_live.h, through which they see the server, is simulated here. */
 #include "controllers/gc/gc_attempt.h"
 #include "controllers/gc/gc_live.h"
 #include "tests/unit/check.h"
@@ -344,7 +344,7 @@ enum gc_found gc_live_get(struct gc_live *l _unused_, const struct gc_ref *r, st
 	return GC_FOUND;
 }
 
-bool gc_live_is_absent(const struct gc_ref *r _unused_, const struct answer *answer)
+bool gc_live_is_absent(struct gc_live *l _unused_, const struct gc_ref *r _unused_, const struct answer *answer)
 {
 	return answer->code == 404;
 }

@@ -1,4 +1,4 @@
-#include "server/parse/gzip.h"
+#include "base/deflate.h"
 #include "server/request/gzip_list.h"
 #include "tests/unit/check.h"
 
@@ -64,13 +64,13 @@ static int teardown(void **state)
 }
 
 /* Reads in pieces of `step` bytes. */
-static void pack(
-	struct buf *out, struct gzip_runs *runs, const struct door *door, struct cached *const *items, size_t n, size_t step)
+static void pack(struct buf *out, struct gzip_runs *runs, const struct version *version, struct cached *const *items, size_t n,
+	size_t step)
 {
 	struct gzip_list g = {.runs = runs,
 		.head = STR(HEAD),
 		.tail = STR(TAIL),
-		.door = door,
+		.version = version,
 		.items = (const struct cached *const *)items,
 		.n_items = n};
 	char piece[16384];
@@ -101,13 +101,13 @@ static void unpack(struct buf *out, struct str packed)
 	inflateEnd(&z);
 }
 
-static void spell(struct buf *out, const struct door *door, struct cached *const *items, size_t n)
+static void spell(struct buf *out, const struct version *version, struct cached *const *items, size_t n)
 {
 	BUF_LITERAL(out, HEAD);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, i ? ",{" : "{");
-		for (size_t k = 0; k < cached_pieces(items[i], door); k++) {
-			buf_add_str(out, cached_piece(items[i], door, k));
+		for (size_t k = 0; k < cached_pieces(items[i], version); k++) {
+			buf_add_str(out, cached_piece(items[i], version, k));
 		}
 	}
 	BUF_LITERAL(out, TAIL);
@@ -116,14 +116,14 @@ static void spell(struct buf *out, const struct door *door, struct cached *const
 static void assert_list_at(const char *api_version, struct gzip_runs *runs, struct cached *const *items, size_t n, size_t step)
 {
 	_cleanup_(buf_done) struct buf packed, text, wanted;
-	const struct door *door = kind_door(items[0]->kind, str_of(api_version));
+	const struct version *version = kind_version(items[0]->kind, str_of(api_version));
 
 	buf_init(&packed, 64 << 20);
 	buf_init(&text, 64 << 20);
 	buf_init(&wanted, 64 << 20);
-	pack(&packed, runs, door, items, n, step);
+	pack(&packed, runs, version, items, n, step);
 	unpack(&text, buf_str(&packed));
-	spell(&wanted, door, items, n);
+	spell(&wanted, version, items, n);
 	assert_true(str_eq(buf_str(&text), buf_str(&wanted)));
 	assert_true(n < 100 || packed.n < text.n * 3 / 4);
 }
@@ -188,14 +188,14 @@ static void test_gzip_list__other_beginnings_share_runs(void **state)
 }
 
 /* Only one of them shows what is not stored. */
-static void test_gzip_list__doors_have_runs_of_their_own_where_they_show_objects_otherwise(void **state)
+static void test_gzip_list__versions_have_runs_of_their_own_where_they_show_objects_otherwise(void **state)
 {
-	static const char *const doors[] = {"apps/v1", "annals.dev/v1", "apps/v1", "annals.dev/v1beta1"};
+	static const char *const versions[] = {"apps/v1", "annals.dev/v1", "apps/v1", "annals.dev/v1beta1"};
 	struct fixture *f = *state;
-	uint64_t made[ARRAY_SIZE(doors)];
+	uint64_t made[ARRAY_SIZE(versions)];
 
-	for (size_t i = 0; i < ARRAY_SIZE(doors); i++) {
-		assert_list_at(doors[i], f->runs, f->objects, N_OBJECTS, 16384);
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		assert_list_at(versions[i], f->runs, f->objects, N_OBJECTS, 16384);
 		made[i] = n_made(f);
 	}
 	assert_true(made[1] > made[0]);
@@ -223,7 +223,7 @@ static void test_gzip_list__objects_may_be_larger_than_a_run(void **state)
 
 	cached_unref(f->objects[7]);
 	f->objects[7] = make_sized(7, 9999, 200000);
-	assert_true(cached_shown_size(f->objects[7], kind_door(f->objects[7]->kind, STR("apps/v1"))) > 1 << 20);
+	assert_true(cached_shown_size(f->objects[7], kind_version(f->objects[7]->kind, STR("apps/v1"))) > 1 << 20);
 	for (size_t n = 7; n < 10; n++) {
 		assert_list(f->runs, f->objects, n, 16384);
 	}
@@ -276,7 +276,7 @@ int main(void)
 		LIST_TEST(test_gzip_list__is_compressed_once),
 		LIST_TEST(test_gzip_list__a_changed_object_costs_its_run),
 		LIST_TEST(test_gzip_list__other_beginnings_share_runs),
-		LIST_TEST(test_gzip_list__doors_have_runs_of_their_own_where_they_show_objects_otherwise),
+		LIST_TEST(test_gzip_list__versions_have_runs_of_their_own_where_they_show_objects_otherwise),
 		LIST_TEST(test_gzip_list__keeps_no_more_than_it_may),
 		LIST_TEST(test_gzip_list__objects_may_be_larger_than_a_run),
 		LIST_TEST(test_gzip_list__checksums_are_zlibs),

@@ -1,7 +1,5 @@
 /* The parts of HTTP/2 that need no connection: whether a ClientHello offers it, what a head may be, and how often is too often. */
-#include "server/http/h2_budget.h"
-#include "server/http/h2_head.h"
-#include "server/http/h2_hello.h"
+#include "server/http/h2_private.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

@@ -117,7 +117,7 @@ static void test_reconstruction__leaves_out_thousands_of_others(void **state _un
 	}
 }
 
-/* A controller reference is told by its uid: a set of the same name that was made again has
+/* A controller reference is identified by its uid: a recreated set of the same name has
  * another history. */
 /* seeds: H24 */
 static void test_reconstruction__goes_by_uid(void **state _unused_)

@@ -244,7 +244,7 @@ static void test_choice__of_an_older_state_is_a_rollback(void **state _unused_)
 	}
 }
 
-/* H12: whatever somebody deletes is made again when it is needed. */
+/* H12: a revision that somebody deletes is recreated when it is needed. */
 /* seeds: H12 */
 static void test_choice__makes_again_what_was_deleted(void **state _unused_)
 {
@@ -291,7 +291,7 @@ static void test_choice__among_equal_ones(void **state _unused_)
 	}
 }
 
-/* H28, R37: a set is made again beside what its predecessor has left. Its generations begin
+/* H28, R37: a set is recreated beside its predecessor's remains. Its generations begin
  * anew, and the order goes on. */
 /* seeds: H28 */
 static void test_choice__goes_on_from_an_adopted_history(void **state _unused_)
@@ -350,7 +350,7 @@ static void test_created__says_when_another_only_looks_the_same(void **state _un
 
 /* ---- names that are taken ---- */
 
-/* U43, U58, H54, H55: who asks again for what he has created gets it; nobody gets what another
+/* U43, U58, H54, H55: a client that asks again for its own creation gets it; nobody gets what another
  * has. */
 /* seeds: H54 H55 U43 */
 static void test_same__is_the_own_revision_of_that_state(void **state _unused_)

@@ -1,6 +1,7 @@
 #include "tests/unit/http_world.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -557,6 +558,16 @@ static void test_http__client_that_leaves_while_its_head_waits_is_noticed(void *
 	assert_int_equal(world.n_requests, 0);
 }
 
+/* The server's kernel has acknowledged that nothing more comes from this end. */
+static void await_fin_received(int fd)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+	while (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state != TCP_FIN_WAIT2) {
+		poll(NULL, 0, 1);
+	}
+}
+
 static void test_http__client_that_leaves_while_it_waits_is_noticed_when_woken(void **state _unused_)
 {
 	struct client c;
@@ -564,15 +575,18 @@ static void test_http__client_that_leaves_while_it_waits_is_noticed_when_woken(v
 	dial(&c);
 	client_say(&c, GET("/gate"));
 	await(!list_is_empty(&world.gated));
-	client_close(&c);
 	int64_t since = clock_mono_ms();
-	while (clock_mono_ms() - since < 200) { /* long enough to be worth a look */
+	shutdown(c.fd, SHUT_WR);
+	await_fin_received(c.fd);
+	/* The server looks at the socket of a client that has waited for 100 ms. */
+	while (clock_mono_ms() - since <= 100) {
 		poll(NULL, 0, 10);
 	}
 	assert_int_equal(world.n_done, 0);
 	open_gate();
 	await(world.n_done == 1);
 	assert_int_equal(world.n_cut, 1);
+	client_close(&c);
 }
 
 static void test_http__alarm_lets_a_waiting_exchange_give_up(void **state _unused_)
@@ -599,7 +613,7 @@ static void test_http__exchange_may_go_on_waiting_after_an_alarm(void **state _u
 
 /* Limits. */
 
-static void test_http__slow_clients_are_shown_the_door(void **state _unused_)
+static void test_http__slow_clients_are_shown_the_version(void **state _unused_)
 {
 	static const char *const beginnings[] = {
 		"",
@@ -641,8 +655,10 @@ static void test_http__client_that_does_not_read_its_answer_is_cut_off(void **st
 	start(&(struct http_options){.body_timeout_ms = 400});
 	dial(&c);
 	client_say(&c, GET("/parts/1000/100000"));
+	/* The handler is done with an answer in memory long before its client. */
 	await(world.n_done == 1);
-	assert_int_equal(world.n_cut, 1);
+	assert_int_equal(world.n_cut, 0);
+	await_connections(0);
 	client_close(&c);
 }
 
@@ -996,7 +1012,7 @@ int main(void)
 		CASE(test_http__client_that_leaves_while_it_waits_is_noticed_when_woken),
 		CASE(test_http__alarm_lets_a_waiting_exchange_give_up),
 		CASE(test_http__exchange_may_go_on_waiting_after_an_alarm),
-		CASE(test_http__slow_clients_are_shown_the_door),
+		CASE(test_http__slow_clients_are_shown_the_version),
 		CASE(test_http__head_that_drips_in_is_cut_off),
 		CASE(test_http__client_that_does_not_read_its_answer_is_cut_off),
 		CASE(test_http__idle_connection_gives_way_to_a_new_one),

@@ -204,7 +204,7 @@ static void test_http_inlet__head_has_a_limit(void **state _unused_)
 	assert_too_long("", 414);
 }
 
-/* Told that there is nothing, the reader would wait for an event that has been. */
+/* With the answer "nothing", the reader would wait for an event that has been. */
 static void test_http_inlet__next_request_waits_without_being_forgotten(void **state _unused_)
 {
 	struct world w;

@@ -1,35 +1,9 @@
-#include "server/http/http_transport.h"
 #include "tests/unit/http_world.h"
 
-#include <dlfcn.h>
-
-/* In the place of server/http/http_transport.c: as it is where libmicrohttpd finds GnuTLS' own functions instead of ours. */
-
-#define VISIBLE __attribute__((visibility("default")))
-#define OWN(f, ...) ((__typeof__(&(f)))(uintptr_t)dlsym(RTLD_NEXT, #f))(__VA_ARGS__)
-
-VISIBLE int gnutls_handshake(gnutls_session_t session)
+/* No session has a transport, as it is where libmicrohttpd finds GnuTLS' own functions instead of ours. */
+__attribute__((visibility("default"))) void *gnutls_db_get_ptr(gnutls_session_t session _unused_)
 {
-	return OWN(gnutls_handshake, session);
-}
-
-VISIBLE ssize_t gnutls_record_recv(gnutls_session_t session, void *p, size_t n)
-{
-	return OWN(gnutls_record_recv, session, p, n);
-}
-
-VISIBLE ssize_t gnutls_record_send(gnutls_session_t session, const void *p, size_t n)
-{
-	return OWN(gnutls_record_send, session, p, n);
-}
-
-void transport_attach(struct transport *t _unused_, gnutls_session_t session _unused_)
-{
-}
-
-ssize_t transport_tls_receive(gnutls_session_t session, void *p, size_t n)
-{
-	return OWN(gnutls_record_recv, session, p, n);
+	return NULL;
 }
 
 static void test_http_probe__server_that_cannot_see_heads_does_not_start(void **state _unused_)

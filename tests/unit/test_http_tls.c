@@ -1,4 +1,4 @@
-#include "server/http/http_socket_options.h"
+#include "server/http/http_socket.h"
 #include "tests/unit/http_world.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "api/hunks/hunks.h"
+#include "api/diff/hunks.h"
 #include "api/record/pointer.h"
 #include "base/yaml.h"
 #include "tests/unit/check.h"

@@ -150,7 +150,7 @@ static void await_heard(struct scene *s, const char *expected)
 		WATCH_LIST, SCRIPT_HOLD, 200, NULL, events \
 	}
 
-/* It is said after its events have been told. */
+/* It comes after its events. */
 static void await_version(struct scene *s, uint64_t version)
 {
 	for (int ms = 0; informer_version(s->informer) < version && ms < PATIENCE_S * 1000; ms++) {

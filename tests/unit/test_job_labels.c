@@ -1,4 +1,4 @@
-#include "cli/kubectl/job_labels.h"
+#include "cli/kubectl/put_back.h"
 
 #include "tests/unit/tree.h"
 

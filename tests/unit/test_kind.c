@@ -14,18 +14,18 @@ static void test_registry__is_sorted_and_dense(void **state)
 		assert_int_equal(kind_at(i)->index, i);
 		if (i) {
 			const struct kind *a = kind_at(i - 1), *b = kind_at(i);
-			int r = strcmp(a->doors[0].group, b->doors[0].group);
+			int r = strcmp(a->versions[0].group, b->versions[0].group);
 			assert_true(r < 0 || (r == 0 && strcmp(a->resource, b->resource) < 0));
 		}
 	}
 }
 
-static void test_registry__finds_doors_by_mode(void **state)
+static void test_registry__finds_versions_by_mode(void **state)
 {
 	(void)state;
-	const struct door *d;
-	assert_non_null(kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), false, &d));
-	assert_string_equal(d->version, "v1");
+	const struct version *v;
+	assert_non_null(kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), false, &v));
+	assert_string_equal(v->name, "v1");
 	assert_non_null(kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, NULL));
 	assert_null(kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), false, NULL));
 	assert_null(kind_by_resource(STR("apps"), STR("v2"), STR("controllerrevisions"), true, NULL));
@@ -40,18 +40,18 @@ static void test_registry__hub_names_the_storage_key(void **state)
 	assert_non_null(kind_by_hub(STR(""), STR("namespaces")));
 }
 
-static void test_door__has_an_api_version(void **state)
+static void test_version__has_an_api_version(void **state)
 {
 	struct api_world *w = *state;
-	const struct door *d;
-	const struct kind *k = world_door(CR, &d);
-	assert_str(door_api_version(d, &w->a), "apps/v1");
-	assert_ptr_equal(kind_door(k, STR("apps/v1")), d);
-	assert_ptr_equal(kind_door(k, STR("annals.dev/v1")), &k->doors[0]);
-	assert_null(kind_door(k, STR("apps/v1beta1")));
-	k = world_door(NS, &d);
-	assert_str(door_api_version(d, &w->a), "v1");
-	assert_ptr_equal(kind_door(k, STR("v1")), d);
+	const struct version *v;
+	const struct kind *k = world_version(CR, &v);
+	assert_str(version_api_version(v, &w->a), "apps/v1");
+	assert_ptr_equal(kind_version(k, STR("apps/v1")), v);
+	assert_ptr_equal(kind_version(k, STR("annals.dev/v1")), &k->versions[0]);
+	assert_null(kind_version(k, STR("apps/v1beta1")));
+	k = world_version(NS, &v);
+	assert_str(version_api_version(v, &w->a), "v1");
+	assert_ptr_equal(kind_version(k, STR("v1")), v);
 }
 
 /* base64 of the first 8 bytes of SHA-256 of "/v1/Namespace" and "apps/v1/ControllerRevision", as every Kubernetes cluster shows them */
@@ -60,10 +60,10 @@ static void test_storage_version_hash__is_that_of_kubernetes(void **state)
 	(void)state;
 	char hash[STORAGE_VERSION_HASH_SIZE];
 	const struct kind *k = kind_by_hub(STR(""), STR("namespaces"));
-	storage_version_hash(k, &k->doors[0], hash);
+	storage_version_hash(k, &k->versions[0], hash);
 	assert_string_equal(hash, "Q3oi5N2YM8M=");
 	k = kind_by_hub(STR("annals.dev"), STR("controllerrevisions"));
-	storage_version_hash(k, kind_door(k, STR("apps/v1")), hash);
+	storage_version_hash(k, kind_version(k, STR("apps/v1")), hash);
 	assert_string_equal(hash, "85nkx63pcBU=");
 }
 
@@ -130,9 +130,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(test_registry__is_sorted_and_dense),
-		API_TEST(test_registry__finds_doors_by_mode),
+		API_TEST(test_registry__finds_versions_by_mode),
 		API_TEST(test_registry__hub_names_the_storage_key),
-		API_TEST(test_door__has_an_api_version),
+		API_TEST(test_version__has_an_api_version),
 		API_TEST(test_storage_version_hash__is_that_of_kubernetes),
 		API_TEST(test_verbs__have_names),
 		API_TEST(test_toy__decodes_with_defaults),

@@ -76,14 +76,14 @@ static void test_revision__selectable_fields(void **state)
 	assert_selects(w, o, "data.kind", "");
 }
 
-static void test_revision__old_door_is_deprecated(void **state)
+static void test_revision__old_version_is_deprecated(void **state)
 {
 	(void)state;
-	const struct door *d;
-	world_door("annals.dev/v1beta1/controllerrevisions", &d);
-	assert_non_null(d->deprecation);
-	world_door("annals.dev/v1/controllerrevisions", &d);
-	assert_null(d->deprecation);
+	const struct version *v;
+	world_version("annals.dev/v1beta1/controllerrevisions", &v);
+	assert_non_null(v->deprecation);
+	world_version("annals.dev/v1/controllerrevisions", &v);
+	assert_null(v->deprecation);
 }
 
 static void test_namespace__is_born_active_with_label_and_finalizer(void **state)
@@ -142,7 +142,7 @@ static void test_namespace__subresources_change_their_half(void **state)
 static void test_namespace__phase_must_fit_deletion(void **state)
 {
 	struct api_world *w = *state;
-	const struct subresource *status = kind_subresource(world_door(NS, NULL), STR("status"));
+	const struct subresource *status = kind_subresource(world_version(NS, NULL), STR("status"));
 	struct object *active = world_decode(w, NS, "{\"status\":{\"phase\":\"Active\"}}");
 	struct object *terminating = world_decode(w, NS, "{\"status\":{\"phase\":\"Terminating\"}}");
 	assert_int_equal(errors_of(w, active, status->validate_update).n, 0);
@@ -197,7 +197,7 @@ int main(void)
 		API_TEST(test_revision__number_is_not_negative),
 		API_TEST(test_revision__columns),
 		API_TEST(test_revision__selectable_fields),
-		API_TEST(test_revision__old_door_is_deprecated),
+		API_TEST(test_revision__old_version_is_deprecated),
 		API_TEST(test_namespace__is_born_active_with_label_and_finalizer),
 		API_TEST(test_namespace__keeps_finalizers_it_is_given),
 		API_TEST(test_namespace__name_label_cannot_be_changed),

@@ -1,4 +1,4 @@
-#include "api/apply/managed.h"
+#include "api/patch/managed.h"
 #include "tests/unit/kind_world.h"
 
 #define ACCOUNT "/v1/serviceaccounts"
@@ -28,10 +28,10 @@ static void test_account__warns_of_what_is_newly_deprecated(void **state)
 
 static uint32_t count_managers(struct api_world *w, const char *object)
 {
-	const struct door *door;
-	world_door(ACCOUNT, &door);
+	const struct version *version;
+	world_version(ACCOUNT, &version);
 	struct object *o = world_decode(w, ACCOUNT, object);
-	managed_update(o, NULL, door, STR(""), STR("me"), STR("2020-01-01T00:00:00Z"), &w->a);
+	managed_update(o, NULL, version, STR(""), STR("me"), STR("2020-01-01T00:00:00Z"), &w->a);
 	return o->meta.managed_fields ? o->meta.managed_fields->n : 0;
 }
 

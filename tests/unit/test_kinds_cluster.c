@@ -23,7 +23,7 @@ static void test_types__all_have_numbers_in_protobuf(void **state)
 	(void)state;
 	static const char *const paths[] = {NODE, SERVICE, VOLUME, CLASS};
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		assert_true(protobuf_knows(world_door(paths[i], NULL)->type));
+		assert_true(protobuf_knows(world_version(paths[i], NULL)->type));
 	}
 }
 

@@ -120,8 +120,8 @@ static void test_form__is_another_spelling_of_the_same(void **state)
 		 "\"deprecatedFirstTimestamp\":\"2020-01-01T00:00:00Z\",\"deprecatedLastTimestamp\":null,\"deprecatedCount\":"
 		 "3}"),
 	};
-	const struct door *form;
-	world_door(FORM, &form);
+	const struct version *form;
+	world_version(FORM, &form);
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
 		struct object *o = world_decode(w, FORM, objects[i]);
 		const char *shown = world_print(w, object_to_json(o, form, &w->a));

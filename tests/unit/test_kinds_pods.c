@@ -43,9 +43,9 @@ static void test_types__all_have_numbers_in_protobuf(void **state)
 	(void)state;
 	static const char *const paths[] = {POD, TEMPLATE, CLAIM};
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		assert_true(protobuf_knows(world_door(paths[i], NULL)->type));
+		assert_true(protobuf_knows(world_version(paths[i], NULL)->type));
 	}
-	assert_true(protobuf_knows(kind_subresource(world_door(POD, NULL), STR("binding"))->view->kind->type));
+	assert_true(protobuf_knows(kind_subresource(world_version(POD, NULL), STR("binding"))->view->kind->type));
 }
 
 static void test_template__is_filled_in_as_its_pods_would_be(void **state)
@@ -472,13 +472,13 @@ static void test_claim__grows_once_it_is_bound(void **state)
 /* What the binding does to the pod; NULL: why it may not. */
 static struct object *bound(struct api_world *w, const char *pod, const char *binding, struct str *ret_why)
 {
-	const struct view *view = kind_subresource(world_door(POD, NULL), STR("binding"))->view;
+	const struct view *view = kind_subresource(world_version(POD, NULL), STR("binding"))->view;
 	struct object *o = world_decode(w, POD, pod), *sent;
 	struct json *json;
 	struct str reason;
 	size_t at;
 	assert_int_equal(json_parse(&json, &w->a, str_of(binding), (struct json_limits){16, 4096}, &at), 0);
-	assert_int_equal(object_decode(&sent, view->kind, &view->kind->doors[0], json, NULL, &w->a, NULL, &reason), 0);
+	assert_int_equal(object_decode(&sent, view->kind, &view->kind->versions[0], json, NULL, &w->a, NULL, &reason), 0);
 	*ret_why = view->refuse(o, &w->a);
 	if (ret_why->n) {
 		return NULL;

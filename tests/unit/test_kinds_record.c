@@ -194,6 +194,15 @@ static void test_recorder__columns(void **state)
 		"\"conditions\":[{\"type\":\"Recording\",\"status\":\"True\"}]}}");
 
 	assert_cell(o, "Resources", "\"deployments.apps,configmaps,*\"");
+	/* As wide as a terminal bears: a Recorder may name dozens. */
+	assert_cell(world_decode(w, RECORDER,
+			    "{\"spec\":{\"resources\":[{\"groups\":[\"\"],\"resources\":[\"configmaps\",\"secrets\"]},"
+			    "{\"groups\":[\"apps\",\"batch\"],\"resources\":[\"a\",\"b\",\"c\"]}]}}"),
+		"Resources", "\"configmaps,secrets,a.apps + 5 more...\"");
+	assert_cell(world_decode(w, RECORDER,
+			    "{\"spec\":{\"resources\":[{\"groups\":[\"a-group-with-a-long-name.example.com\"],"
+			    "\"resources\":[\"things-with-a-long-name\",\"more\"]}]}}"),
+		"Resources", "\"things-with-a-long-name.a-group-with-a-long-name.example.com + 1 more...\"");
 	assert_cell(o, "Recording", "\"True\"");
 	assert_cell(o, "Objects", "7");
 	assert_cell(o, "Revisions", "5");
@@ -204,7 +213,7 @@ static void test_recorder__columns(void **state)
 static void test_recorder__status_is_bounded(void **state)
 {
 	struct api_world *w = *state;
-	const struct subresource *status = kind_subresource(world_door(RECORDER, NULL), STR("status"));
+	const struct subresource *status = kind_subresource(world_version(RECORDER, NULL), STR("status"));
 
 	for (size_t n = 1024; n <= 1025; n++) {
 		struct str text = arena_printf(&w->a, "{\"status\":{\"resources\":[%s]}}", many(w, "{\"resource\":\"a\"}", n));

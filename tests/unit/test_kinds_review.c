@@ -1,4 +1,4 @@
-#include "api/select/selector.h"
+#include "api/rules/selector.h"
 #include "tests/unit/kind_world.h"
 
 #define SELF "authorization.k8s.io/v1/selfsubjectaccessreviews"

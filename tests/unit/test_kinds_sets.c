@@ -1,4 +1,4 @@
-/* StatefulSets: what is filled in, what each door shows and keeps, what counts as a change of the template, and what is refused.
+/* StatefulSets: what is filled in, what each version shows and keeps, what counts as a change of the template, and what is refused.
  * tests/cluster compares apps/v1 with kube-apiserver. */
 #include "api/model/protobuf.h"
 #include "tests/unit/kind_world.h"
@@ -22,18 +22,18 @@ static struct object *created(struct api_world *w, const char *path, const char 
 	return o;
 }
 
-static const struct door *door_of(const char *path)
+static const struct version *version_of(const char *path)
 {
-	const struct door *d;
-	world_door(path, &d);
-	return d;
+	const struct version *v;
+	world_version(path, &v);
+	return v;
 }
 
-/* What a client makes of the object as that door shows it: members of spec are set, those of null taken out. */
+/* What a client makes of the object as that version shows it: members of spec are set, those of null taken out. */
 static struct object *edited(struct api_world *w, const struct object *old, const char *path, const char *changes)
 {
-	const struct door *d = door_of(path);
-	struct json *shown = object_to_json(old, d, &w->a), *spec = json_copy(&w->a, json_gets(shown, "spec"));
+	const struct version *v = version_of(path);
+	struct json *shown = object_to_json(old, v, &w->a), *spec = json_copy(&w->a, json_gets(shown, "spec"));
 	struct json *wanted = world_parse(w, changes);
 	struct object *o;
 	struct str error;
@@ -41,7 +41,7 @@ static struct object *edited(struct api_world *w, const struct object *old, cons
 		json_set(&w->a, spec, wanted->members[i].name, wanted->members[i].value);
 	}
 	json_set(&w->a, shown, STR("spec"), spec);
-	if (object_decode(&o, old->kind, d, shown, old, &w->a, NULL, &error)) {
+	if (object_decode(&o, old->kind, v, shown, old, &w->a, NULL, &error)) {
 		fail_msg("refused: " STR_FMT, STR_ARG(error));
 	}
 	o->kind->prepare_update(o, old, &w->a);
@@ -60,7 +60,7 @@ static void assert_spec(struct api_world *w, const struct object *o, const char 
 
 static void assert_shown(struct api_world *w, const struct object *o, const char *path, const char *name, const char *expected)
 {
-	const struct json *spec = json_gets(object_to_json(o, door_of(path), &w->a), "spec"), *value = json_gets(spec, name);
+	const struct json *spec = json_gets(object_to_json(o, version_of(path), &w->a), "spec"), *value = json_gets(spec, name);
 	if (!expected) {
 		assert_null(value);
 		return;
@@ -99,11 +99,11 @@ static void assert_refused(
 
 /* ---- forms ---- */
 
-static void test_protobuf__is_for_upstreams_door(void **state)
+static void test_protobuf__is_for_upstreams_version(void **state)
 {
 	(void)state;
-	assert_true(protobuf_knows(door_of(APPS)->type));
-	assert_false(protobuf_knows(door_of(BETA)->type));
+	assert_true(protobuf_knows(version_of(APPS)->type));
+	assert_false(protobuf_knows(version_of(BETA)->type));
 }
 
 static void test_defaults__of_apps(void **state)
@@ -210,7 +210,7 @@ static struct object *with_status(struct api_world *w, const struct object *o, c
 
 static const struct json *shown_status(struct api_world *w, const struct object *o, const char *path)
 {
-	return json_gets(object_to_json(o, door_of(path), &w->a), "status");
+	return json_gets(object_to_json(o, version_of(path), &w->a), "status");
 }
 
 #define COUNTS "\"replicas\":3,\"readyReplicas\":3,\"currentReplicas\":3,\"updatedReplicas\":3,"
@@ -239,11 +239,11 @@ static void test_status__of_a_complete_update(void **state)
 
 static const struct json *sent_status(struct api_world *w, const struct object *old, const char *path, const char *status)
 {
-	struct json *sent = object_to_json(old, door_of(path), &w->a);
+	struct json *sent = object_to_json(old, version_of(path), &w->a);
 	struct object *o;
 	struct str error;
 	json_set(&w->a, sent, STR("status"), world_parse(w, status));
-	assert_int_equal(object_decode(&o, old->kind, door_of(path), sent, old, &w->a, NULL, &error), 0);
+	assert_int_equal(object_decode(&o, old->kind, version_of(path), sent, old, &w->a, NULL, &error), 0);
 	return json_gets(o->fields, "status");
 }
 
@@ -448,7 +448,7 @@ static void test_cells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		API_TEST(test_protobuf__is_for_upstreams_door),
+		API_TEST(test_protobuf__is_for_upstreams_version),
 		API_TEST(test_defaults__of_apps),
 		API_TEST(test_defaults__of_halves),
 		API_TEST(test_beta__leaves_out_what_it_cannot_say),

@@ -84,9 +84,9 @@ static void test_storagemigration__columns(void **state)
 
 static void test_storageversion__can_only_be_read(void **state _unused_)
 {
-	const struct door *d;
-	assert_int_equal(world_door(VERSION, &d)->verbs, VERB_GET | VERB_LIST | VERB_WATCH);
-	assert_false(d->standalone_only);
+	const struct version *v;
+	assert_int_equal(world_version(VERSION, &v)->verbs, VERB_GET | VERB_LIST | VERB_WATCH);
+	assert_false(v->standalone_only);
 }
 
 static void test_storageversion__columns(void **state)

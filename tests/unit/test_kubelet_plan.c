@@ -2,6 +2,7 @@
 
 #include "controllers/kubelet/addresses.h"
 #include "controllers/kubelet/node_plan.h"
+#include "controllers/kubelet/placement.h"
 #include "tests/unit/check.h"
 
 static struct json *parse(struct arena *a, const char *text)
@@ -45,9 +46,9 @@ static void test_decide__steps_by_what_stands_in_the_pod(void **state _unused_)
 		{POD("", HERE, PHASE("Pending")), KUBELET_REPORT},
 		{POD("", HERE, PHASE("Failed")), KUBELET_NOTHING},
 		{POD(ORDERED("phase", "Failed"), HERE, PHASE("Succeeded")), KUBELET_NOTHING},
-		{POD(DELETED("30"), HERE, PHASE("Running")), KUBELET_REMOVE},
+		{POD(DELETED("30") ORDERED("stop-after", "0"), HERE, PHASE("Running")), KUBELET_REPORT},
 		{POD(DELETED("30"), HERE, PHASE("Succeeded")), KUBELET_REMOVE},
-		{POD(DELETED("30") HELD, HERE, PHASE("Running")), KUBELET_REPORT},
+		{POD(DELETED("30") HELD ORDERED("stop-after", "0"), HERE, PHASE("Running")), KUBELET_REPORT},
 		{POD(DELETED("30") HELD, HERE, PHASE("Succeeded")), KUBELET_REMOVE},
 		{POD(DELETED("0") HELD, HERE, PHASE("Running")), KUBELET_REPORT},
 		{POD(DELETED("0") HELD, HERE, PHASE("Succeeded")), KUBELET_NOTHING},
@@ -219,6 +220,7 @@ static void test_decide__stops_after_the_ordered_time_and_no_later_than_its_grac
 		{"1", "2s", 0, 1000},
 		{"1", "2s", 1000, -1},
 		{"30", "-5s", 0, -1},
+		{"30", "nonsense", 200, 800},
 	};
 	struct arena a;
 	arena_init(&a, 1 << 20);
@@ -228,8 +230,150 @@ static void test_decide__stops_after_the_ordered_time_and_no_later_than_its_grac
 		const struct kubelet_look look = look_after(0, cases[i].stopping_for_ms);
 		const struct kubelet_plan plan = kubelet_decide(&a, parse(&a, text.p), &look);
 		assert_int_equal(plan.wait_ms, cases[i].wait_ms);
-		assert_int_equal(plan.step, cases[i].wait_ms < 0 ? KUBELET_REMOVE : KUBELET_REPORT);
+		assert_int_equal(plan.step, KUBELET_REPORT);
+		assert_str(json_text(json_gets(plan.status, "phase")), cases[i].wait_ms < 0 ? "Succeeded" : "");
 	}
+	arena_done(&a);
+}
+
+#define EXEC_PROBE                                                                                                       \
+	",\"containers\":[{\"name\":\"plain\",\"image\":\"i\"},{\"name\":\"asked\",\"image\":\"i\",\"readinessProbe\":{" \
+	"\"exec\":{}}}]"
+#define PROBED(meta) \
+	"{\"metadata\":{\"name\":\"p\",\"uid\":\"u\"" meta "},\"spec\":{\"nodeName\":\"fake-0\"" EXEC_PROBE "},\"status\":{}}"
+#define AROUND(what, value) "{\"annotations\":{\"fake-node.annals.dev/" what "\":\"" value "\"}}"
+
+static void test_status__of_probes_that_are_commands(void **state _unused_)
+{
+	static const struct {
+		const char *pod, *node, *namespace, *ready;
+		bool is_dependent;
+	} cases[] = {
+		{PROBED(""), "{}", "{}", "True", true},
+		{PROBED(""), AROUND("probes", "manual"), "{}", "False", true},
+		{PROBED(""), "{}", AROUND("probes", "manual"), "False", true},
+		{PROBED(""), AROUND("probes", "auto"), AROUND("probes", "manual"), "True", true},
+		{PROBED(ORDERED("probes", "manual")), "{}", "{}", "False", true},
+		{PROBED(ORDERED("ready", "true")), "{}", AROUND("probes", "manual"), "True", false},
+		{PROBED(ORDERED("ready", "false")), "{}", "{}", "False", false},
+		{POD("", HERE, PHASE("Pending")), "{}", AROUND("probes", "manual"), "True", false},
+	};
+	struct arena a;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct json *pod = parse(&a, cases[i].pod);
+		struct kubelet_look look = look_after(0, 0);
+		look.node = parse(&a, cases[i].node);
+		look.namespace = parse(&a, cases[i].namespace);
+		assert_int_equal(kubelet_decide(&a, pod, &look).is_dependent, cases[i].is_dependent);
+		assert_phase(settle(&a, &pod, look), "Running", cases[i].ready);
+	}
+	const struct json *pod = parse(&a, PROBED(""));
+	struct kubelet_look look = look_after(0, 0);
+	look.node = parse(&a, AROUND("probes", "manual"));
+	const struct json *status = settle(&a, &pod, look), *containers = json_gets(status, "containerStatuses");
+	assert_true(json_gets(containers->items[0], "ready")->boolean);
+	assert_false(json_gets(containers->items[1], "ready")->boolean);
+	assert_str(json_text(json_gets(condition(status, "Ready"), "message")), "containers with unready status: [asked]");
+	arena_done(&a);
+}
+
+static void test_decide__stops_as_node_or_namespace_say(void **state _unused_)
+{
+	static const struct {
+		const char *node, *namespace;
+		int64_t wait_ms;
+	} cases[] = {
+		{"{}", "{}", 1000},
+		{AROUND("stop-after", "2s"), "{}", 2000},
+		{"{}", AROUND("stop-after", "1h"), 30000},
+		{AROUND("stop-after", "2s"), AROUND("stop-after", "1h"), 2000},
+	};
+	struct arena a;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct kubelet_look look = look_after(0, 0);
+		look.node = parse(&a, cases[i].node);
+		look.namespace = parse(&a, cases[i].namespace);
+		const struct json *pod = parse(&a, POD(DELETED("30"), HERE, PHASE("Running")));
+		assert_int_equal(kubelet_decide(&a, pod, &look).wait_ms, cases[i].wait_ms);
+	}
+	arena_done(&a);
+}
+
+#define NODE(labels, spec) \
+	"{\"metadata\":{\"name\":\"fake-0\",\"labels\":{\"disk\":\"ssd\",\"cpus\":\"8\"" labels "}},\"spec\":{" spec "}}"
+#define CORDONED "\"unschedulable\":true"
+#define TAINTED(effect) "\"taints\":[{\"key\":\"k\",\"value\":\"v\",\"effect\":\"" effect "\"}]"
+#define TOLERATES(members) ",\"tolerations\":[{" members "}]"
+#define AFFINITY(terms)                                                                                                      \
+	",\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":{\"nodeSelectorTerms\":[" terms \
+	"]}}}"
+#define TERM(key, operator, values) \
+	"{\"matchExpressions\":[{\"key\":\"" key "\",\"operator\":\"" operator"\",\"values\":[" values "]}]}"
+
+static void test_placement__refuses_as_a_scheduler(void **state _unused_)
+{
+	static const struct {
+		const char *pod, *node;
+		enum placement placement;
+	} cases[] = {
+		{"", NODE("", ""), PLACEMENT_FITS},
+		{"", NODE("", CORDONED), PLACEMENT_UNSCHEDULABLE},
+		{TOLERATES("\"key\":\"node.kubernetes.io/unschedulable\",\"operator\":\"Exists\""), NODE("", CORDONED),
+			PLACEMENT_FITS},
+		{TOLERATES("\"operator\":\"Exists\""), NODE("", CORDONED "," TAINTED("NoSchedule")), PLACEMENT_FITS},
+		{"", NODE("", TAINTED("NoSchedule")), PLACEMENT_TAINT},
+		{"", NODE("", TAINTED("NoExecute")), PLACEMENT_TAINT},
+		{"", NODE("", TAINTED("PreferNoSchedule")), PLACEMENT_FITS},
+		{TOLERATES("\"key\":\"k\",\"value\":\"v\""), NODE("", TAINTED("NoSchedule")), PLACEMENT_FITS},
+		{TOLERATES("\"key\":\"k\",\"value\":\"other\""), NODE("", TAINTED("NoSchedule")), PLACEMENT_TAINT},
+		{TOLERATES("\"key\":\"k\",\"operator\":\"Exists\",\"effect\":\"NoExecute\""), NODE("", TAINTED("NoSchedule")),
+			PLACEMENT_TAINT},
+		{",\"nodeSelector\":{\"disk\":\"ssd\"}", NODE("", ""), PLACEMENT_FITS},
+		{",\"nodeSelector\":{\"disk\":\"hdd\"}", NODE("", ""), PLACEMENT_AFFINITY},
+		{",\"nodeSelector\":{\"zone\":\"\"}", NODE("", ""), PLACEMENT_AFFINITY},
+		{AFFINITY(TERM("disk", "In", "\"hdd\",\"ssd\"")), NODE("", ""), PLACEMENT_FITS},
+		{AFFINITY(TERM("disk", "In", "\"hdd\"")), NODE("", ""), PLACEMENT_AFFINITY},
+		{AFFINITY(TERM("disk", "In", "\"hdd\"") "," TERM("disk", "Exists", "")), NODE("", ""), PLACEMENT_FITS},
+		{AFFINITY(TERM("zone", "NotIn", "\"a\"")), NODE("", ""), PLACEMENT_FITS},
+		{AFFINITY(TERM("zone", "DoesNotExist", "")), NODE(",\"zone\":\"a\"", ""), PLACEMENT_AFFINITY},
+		{AFFINITY(TERM("cpus", "Gt", "\"7\"")), NODE("", ""), PLACEMENT_FITS},
+		{AFFINITY(TERM("cpus", "Lt", "\"8\"")), NODE("", ""), PLACEMENT_AFFINITY},
+		{AFFINITY(TERM("disk", "Gt", "\"1\"")), NODE("", ""), PLACEMENT_AFFINITY},
+		{AFFINITY("{}"), NODE("", ""), PLACEMENT_AFFINITY},
+		{AFFINITY("{\"matchFields\":[{\"key\":\"metadata.name\",\"operator\":\"In\",\"values\":[\"fake-0\"]}]}"),
+			NODE("", ""), PLACEMENT_FITS},
+	};
+	struct arena a;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct str text = arena_printf(&a, POD("", "%s", PHASE("Pending")), cases[i].pod);
+		assert_int_equal(placement_of(parse(&a, text.p), parse(&a, cases[i].node)), cases[i].placement);
+	}
+	arena_done(&a);
+}
+
+static void test_status__of_a_pod_that_no_node_takes(void **state _unused_)
+{
+	struct arena a;
+	struct buf why;
+	arena_init(&a, 1 << 20);
+	buf_init(&why, 4096);
+	placement_explain(&why, (const unsigned[PLACEMENT_FITS]){2, 0, 1});
+	assert_str(buf_str(&why),
+		"0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 2 node(s) were unschedulable.");
+	const struct json *pod = parse(&a, POD("", "", PHASE("Pending")));
+	struct kubelet_look look = look_after(0, 0);
+	look.unschedulable = buf_str(&why);
+	assert_true(kubelet_decide(&a, pod, &look).is_dependent);
+	const struct json *status = settle(&a, &pod, look), *scheduled = condition(status, "PodScheduled");
+	assert_str(json_text(json_gets(status, "phase")), "Pending");
+	assert_str(json_text(json_gets(scheduled, "status")), "False");
+	assert_str(json_text(json_gets(scheduled, "reason")), "Unschedulable");
+	look.unschedulable = STR("");
+	assert_int_equal(kubelet_decide(&a, pod, &look).step, KUBELET_BIND);
+	buf_done(&why);
 	arena_done(&a);
 }
 
@@ -307,7 +451,7 @@ static void test_status__init_containers_end_and_sidecars_run(void **state _unus
 	assert_non_null(state_of(status, "initContainerStatuses", 0, "terminated"));
 	assert_non_null(state_of(status, "initContainerStatuses", 1, "running"));
 
-	/* What has ended stays so, also when the pod is told to wait. */
+	/* What has ended stays so, also when the pod has to wait. */
 	pod = ordered(&a, pod, "phase", "Pending");
 	status = settle(&a, &pod, look_after(0, 0));
 	assert_phase(status, "Pending", "False");
@@ -392,6 +536,38 @@ static void test_node__is_ready_and_is_made_so_again(void **state _unused_)
 	arena_done(&a);
 }
 
+/* Counted from the pod's startTime: look_after() is at second 9. */
+static void test_decide__ends_a_pod_at_its_deadline(void **state _unused_)
+{
+	static const struct {
+		const char *deadline, *status;
+		const char *phase;
+		int64_t wait_ms;
+	} cases[] = {
+		{",\"activeDeadlineSeconds\":5", PHASE("Pending"), "Running", 5000},
+		{",\"activeDeadlineSeconds\":5", PHASE("Running") ",\"startTime\":\"2024-01-01T00:00:05Z\"", "Running", 1000},
+		{",\"activeDeadlineSeconds\":5", PHASE("Running") ",\"startTime\":\"2024-01-01T00:00:04Z\"", "Failed", -1},
+		{",\"activeDeadlineSeconds\":5", PHASE("Pending") ",\"startTime\":\"2024-01-01T00:00:01Z\"", "Failed", -1},
+		{"", PHASE("Running") ",\"startTime\":\"2023-01-01T00:00:04Z\"", "Running", -1},
+	};
+	struct arena a;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct str text = arena_printf(&a, POD("", HERE "%s", "%s"), cases[i].deadline, cases[i].status);
+		const struct json *pod = parse(&a, text.p);
+		const struct kubelet_look look = look_after(100, 0);
+		struct kubelet_plan plan = kubelet_decide(&a, pod, &look);
+		const struct json *status = json_gets(with_status(&a, pod, plan.status), "status");
+		bool is_over = strcmp(cases[i].phase, "Failed") == 0;
+		assert_int_equal(plan.step, KUBELET_REPORT);
+		assert_int_equal(plan.wait_ms, cases[i].wait_ms);
+		assert_phase(status, cases[i].phase, is_over ? "False" : "True");
+		assert_non_null(state_of(status, "containerStatuses", 0, is_over ? "terminated" : "running"));
+		assert_str(json_text(json_gets(status, "reason")), is_over ? "DeadlineExceeded" : "");
+	}
+	arena_done(&a);
+}
+
 static void test_addresses__are_given_out_once(void **state _unused_)
 {
 	struct addresses addresses;
@@ -428,11 +604,16 @@ int main(void)
 		TEST(test_status__follows_changed_orders),
 		TEST(test_status__starts_when_its_time_has_come),
 		TEST(test_decide__stops_after_the_ordered_time_and_no_later_than_its_grace),
+		TEST(test_status__of_probes_that_are_commands),
+		TEST(test_decide__stops_as_node_or_namespace_say),
+		TEST(test_placement__refuses_as_a_scheduler),
+		TEST(test_status__of_a_pod_that_no_node_takes),
 		TEST(test_decide__removes_what_has_been_left_behind),
 		TEST(test_status__of_a_stopped_pod_that_is_held),
 		TEST(test_status__keeps_what_others_wrote_and_heeds_their_gates),
 		TEST(test_status__init_containers_end_and_sidecars_run),
 		TEST(test_status__another_image_restarts_the_container),
+		TEST(test_decide__ends_a_pod_at_its_deadline),
 		TEST(test_fake_node__is_known_by_its_name),
 		TEST(test_node__is_ready_and_is_made_so_again),
 		TEST(test_addresses__are_given_out_once),

@@ -1,4 +1,4 @@
-#include "api/hunks/line_diff.h"
+#include "api/diff/line_diff.h"
 #include "tests/unit/check.h"
 
 static void check_diff(const char *from, const char *to, const char *expected)

@@ -1,4 +1,4 @@
-#include "api/apply/managed.h"
+#include "api/patch/managed.h"
 
 #include "tests/unit/api_world.h"
 
@@ -8,7 +8,7 @@
 /* One object through a series of writes, as the server makes them. */
 struct history {
 	struct api_world *w;
-	const char *path; /* of the door */
+	const char *path; /* of the version */
 	struct object *o; /* as it is now; NULL: not created */
 	const char *now;
 };
@@ -20,10 +20,10 @@ static struct history begin(struct api_world *w, const char *path)
 
 static void update_through(struct history *h, const char *path, const char *subresource, const char *manager, const char *text)
 {
-	const struct door *d;
-	world_door(path, &d);
+	const struct version *v;
+	world_version(path, &v);
 	struct object *o = world_decode(h->w, path, text);
-	managed_update(o, h->o, d, str_of(subresource), str_of(manager), str_of(h->now), &h->w->a);
+	managed_update(o, h->o, v, str_of(subresource), str_of(manager), str_of(h->now), &h->w->a);
 	o->meta.uid = STR("u");
 	h->o = o;
 }
@@ -37,11 +37,11 @@ static void update(struct history *h, const char *manager, const char *text)
 static int apply_through(
 	struct history *h, const char *path, const char *subresource, const char *manager, bool force, const char *text)
 {
-	const struct door *d;
-	const struct kind *k = world_door(path, &d);
+	const struct version *v;
+	const struct kind *k = world_version(path, &v);
 	struct object *o;
 	const struct managed_apply by = {.kind = k,
-		.door = d,
+		.version = v,
 		.subresource = str_of(subresource),
 		.manager = str_of(manager),
 		.now = str_of(h->now),

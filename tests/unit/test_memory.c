@@ -80,7 +80,7 @@ static int64_t fill(struct storage *s, struct arena *a)
 		assert_true(n < 2 * LIMIT / VALUE_SIZE);
 		step = put(a, ++n);
 	}
-	assert_int_equal(r, STORAGE_UNKNOWN);
+	assert_int_equal(r, STORAGE_NO_SPACE);
 	assert_string_equal(message, "etcdserver: mvcc: database space exceeded");
 	return n;
 }
@@ -109,7 +109,7 @@ static void test_memory__full_is_nospace_until_there_is_room(void **state)
 	assert_int_equal(run(s, &step, NULL), STORAGE_OK);
 	assert_int_equal(count(s), n - 1);
 	step = put(&a, 0);
-	assert_int_equal(run(s, &step, NULL), STORAGE_UNKNOWN);
+	assert_int_equal(run(s, &step, NULL), STORAGE_NO_SPACE);
 	assert_true(is_full(s, &size));
 	for (unsigned i = 0; i < 7; i++) {
 		step = (struct storage_step){.kind = STEP_DELETE, .key = arena_printf(&a, "/other/%u", i)};
@@ -133,7 +133,7 @@ static void test_memory__transaction_without_room_does_nothing(void **state)
 	int64_t n = fill(s, &a);
 	struct storage_step steps[] = {delete (&a, 0), put(&a, n + 1), put(&a, n + 2)};
 	struct storage_txn t = {.success = steps, .n_success = 3};
-	assert_int_equal(storage_txn_wait(s, &t), STORAGE_UNKNOWN);
+	assert_int_equal(storage_txn_wait(s, &t), STORAGE_NO_SPACE);
 	storage_op_clear(&t.op);
 	assert_int_equal(count(s), n);
 	storage_free(s);

@@ -1,7 +1,5 @@
 /* What becomes of StorageMigrations, and what StorageVersions say. */
-#include "migration/migration_condition.h"
 #include "migration/migration_plan.h"
-#include "migration/version_plan.h"
 #include "tests/unit/api_world.h"
 
 #define MIGRATIONS "annals.dev/v1/storagemigrations"
@@ -13,9 +11,9 @@ static const struct kind *dependents(void)
 	return kind_by_hub(STR("annals.dev"), STR("dependents"));
 }
 
-static const struct door *door(const char *version)
+static const struct version *version(const char *version)
 {
-	return kind_door(dependents(), str_of(version));
+	return kind_version(dependents(), str_of(version));
 }
 
 static struct migration migration_of(struct api_world *w, const char *status)
@@ -34,7 +32,7 @@ static struct migration migration_of(struct api_world *w, const char *status)
 
 static struct migration_facts facts_now(void)
 {
-	return (struct migration_facts){.kind = dependents(), .common = door(V1), .n_total = 5, .n_others = 2};
+	return (struct migration_facts){.kind = dependents(), .common = version(V1), .n_total = 5, .n_others = 2};
 }
 
 /* ---- deciding ---- */
@@ -250,7 +248,7 @@ static void test_view_common__is_what_all_who_write_it_write(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct agreement_view *v = view_of(w, rows[i].replicas, rows[i].n);
-		const struct door *expected = rows[i].common ? door(rows[i].common) : NULL;
+		const struct version *expected = rows[i].common ? version(rows[i].common) : NULL;
 		assert_ptr_equal(view_common(v, dependents()), expected);
 		v->is_overfull = true;
 		assert_null(view_common(v, dependents()));
@@ -314,10 +312,10 @@ static void test_version_status__is_news_when_versions_change(void **state)
 	struct api_world *w = *state;
 	struct cache_census few = {.stored = {3, 0}}, many = {.stored = {4, 0}};
 	struct agreement_view *v = view_of(w, replicas, 1);
-	struct json *old = version_status(v, dependents(), door(V1), &few, NULL, 1, &w->a);
-	struct json *same = version_status(v, dependents(), door(V1), &few, old, 2, &w->a);
-	struct json *more = version_status(v, dependents(), door(V1), &many, old, 2, &w->a);
-	struct json *other = version_status(v, dependents(), door(BETA), &few, old, 2, &w->a);
+	struct json *old = version_status(v, dependents(), version(V1), &few, NULL, 1, &w->a);
+	struct json *same = version_status(v, dependents(), version(V1), &few, old, 2, &w->a);
+	struct json *more = version_status(v, dependents(), version(V1), &many, old, 2, &w->a);
+	struct json *other = version_status(v, dependents(), version(BETA), &few, old, 2, &w->a);
 
 	assert_str(json_text(json_gets(old, "commonEncodingVersion")), V1);
 	assert_int_equal(json_text(json_gets(old, "storageVersionHash")).n, 12);
@@ -335,8 +333,8 @@ static void test_census__counts_others(void **state _unused_)
 	const struct cache_census c = {.stored = {3, 4}, .n_unknown = 2, .n_unreadable = 1};
 
 	assert_int_equal(census_total(&c, dependents()), 9);
-	assert_int_equal(census_others(&c, dependents(), door(V1)), 6);
-	assert_int_equal(census_others(&c, dependents(), door(BETA)), 5);
+	assert_int_equal(census_others(&c, dependents(), version(V1)), 6);
+	assert_int_equal(census_others(&c, dependents(), version(BETA)), 5);
 }
 
 static void test_kind_has_version__where_it_is_stored_and_served(void **state _unused_)

@@ -253,7 +253,7 @@ static void test_look_again__is_soon_at_first_and_never_later_than_kubes(void **
 static bool is_chosen(const char *a, const char *b)
 {
 	char *choice[] = {mem_strdup(a), b ? mem_strdup(b) : NULL};
-	bool answer = controller_is_chosen(&namespace_controller, choice, b ? 2 : 1);
+	bool answer = controller_is_chosen(&namespace_controller, choice, b ? 2 : 1, false);
 	mem_free(choice[0]);
 	mem_free(choice[1]);
 	return answer;
@@ -261,7 +261,7 @@ static bool is_chosen(const char *a, const char *b)
 
 static void test_controllers__are_chosen_as_kube_controller_manager_does(void **state _unused_)
 {
-	assert_true(controller_is_chosen(&namespace_controller, NULL, 0));
+	assert_true(controller_is_chosen(&namespace_controller, NULL, 0, false));
 	assert_true(is_chosen("*", NULL));
 	assert_true(is_chosen("namespace", NULL));
 	assert_true(is_chosen("namespace-controller", NULL));
@@ -275,11 +275,33 @@ static void test_controllers__are_chosen_as_kube_controller_manager_does(void **
 static void test_controllers__on_request_are_chosen_by_name_alone(void **state _unused_)
 {
 	char star[] = "*", name[] = "fake-kubelet";
-	assert_false(controller_is_chosen(&fake_kubelet, NULL, 0));
-	assert_false(controller_is_chosen(&fake_kubelet, (char *[]){star}, 1));
-	assert_true(controller_is_chosen(&fake_kubelet, (char *[]){star, name}, 2));
-	assert_true(controller_is_chosen(&namespace_controller, (char *[]){star, name}, 2));
-	assert_false(controller_is_chosen(&namespace_controller, (char *[]){name}, 1));
+	assert_false(controller_is_chosen(&fake_kubelet, NULL, 0, false));
+	assert_false(controller_is_chosen(&fake_kubelet, (char *[]){star}, 1, false));
+	assert_true(controller_is_chosen(&fake_kubelet, (char *[]){star, name}, 2, false));
+	assert_true(controller_is_chosen(&namespace_controller, (char *[]){star, name}, 2, false));
+	assert_false(controller_is_chosen(&namespace_controller, (char *[]){name}, 1, false));
+}
+
+static void test_controllers__of_up_are_not_for_clusters(void **state _unused_)
+{
+	char star[] = "*", name[] = "default-objects";
+	assert_true(controller_is_chosen(&default_objects_controller, NULL, 0, true));
+	assert_false(controller_is_chosen(&default_objects_controller, NULL, 0, false));
+	assert_false(controller_is_chosen(&default_objects_controller, (char *[]){star}, 1, false));
+	assert_true(controller_is_chosen(&default_objects_controller, (char *[]){name}, 1, false));
+}
+
+static void test_controllers__of_an_empty_value_are_none(void **state _unused_)
+{
+	char empty[] = "", star[] = "*";
+	struct buf err;
+	buf_init(&err, 4096);
+	assert_true(controllers_check((char *[]){empty}, 1, &err));
+	assert_false(controllers_check((char *[]){star, empty}, 2, &err));
+	buf_done(&err);
+	for (const struct controller *const *c = all_controllers; *c; c++) {
+		assert_false(controller_is_chosen(*c, (char *[]){empty}, 1, true));
+	}
 }
 
 static void test_controllers_check__knows_all_names(void **state _unused_)
@@ -309,6 +331,8 @@ int main(void)
 		TEST(test_look_again__is_soon_at_first_and_never_later_than_kubes),
 		TEST(test_controllers__are_chosen_as_kube_controller_manager_does),
 		TEST(test_controllers__on_request_are_chosen_by_name_alone),
+		TEST(test_controllers__of_up_are_not_for_clusters),
+		TEST(test_controllers__of_an_empty_value_are_none),
 		TEST(test_controllers_check__knows_all_names),
 	};
 	return cmocka_run_group_tests_name("namespace_plan", tests, NULL, NULL);

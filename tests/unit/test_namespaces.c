@@ -1,4 +1,4 @@
-#include "delegation/reviews/namespaces.h"
+#include "delegation/namespaces.h"
 #include "tests/unit/delegation_world.h"
 
 #define NAMESPACE(name, version, phase)                                                                       \

@@ -296,6 +296,45 @@ static void test_write__json_compact_indented_and_yaml(void **state _unused_)
 	}
 }
 
+static size_t count_slices(struct buf *out, const struct media *m, struct str text)
+{
+	struct media_writer *w = media_writer_new(out, m, text);
+	size_t n = 1;
+
+	while (media_writer_step(w)) {
+		n++;
+	}
+	media_writer_free(w);
+	return n;
+}
+
+static void test_media_writer__large_texts_are_written_in_slices(void **state _unused_)
+{
+	static const struct media forms[] = {{.format = MEDIA_YAML}, {.format = MEDIA_JSON, .pretty = true}};
+	struct buf text, whole, sliced;
+
+	buf_init(&text, 1 << 20);
+	buf_init(&whole, 8 << 20);
+	buf_init(&sliced, 8 << 20);
+	buf_adds(&text, "{\"a\":[[{\"b\":[");
+	for (size_t i = 0; i < 200000; i++) {
+		buf_adds(&text, i > 0 ? ",7" : "7");
+	}
+	buf_adds(&text, "]}]]}");
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		buf_clear(&whole);
+		buf_clear(&sliced);
+		assert_true(media_write(&whole, &forms[i], buf_str(&text)));
+		assert_in_range(count_slices(&sliced, &forms[i], buf_str(&text)), 8, 1000);
+		assert_true(str_eq(buf_str(&whole), buf_str(&sliced)));
+		buf_clear(&sliced);
+		assert_in_range(count_slices(&sliced, &forms[i], STR("{\"a\":1}")), 1, 2);
+	}
+	buf_done(&text);
+	buf_done(&whole);
+	buf_done(&sliced);
+}
+
 /* As Go's mime.ParseMediaType takes them; -1: 415. */
 static const struct {
 	const char *content_type;
@@ -421,6 +460,7 @@ int main(void)
 		WITH_FIXTURE(test_negotiate__any_clause_gets_aggregated_discovery),
 		WITH_FIXTURE(test_status_form__is_never_a_table),
 		TEST(test_write__json_compact_indented_and_yaml),
+		TEST(test_media_writer__large_texts_are_written_in_slices),
 		WITH_FIXTURE(test_body_format__by_content_type),
 		WITH_FIXTURE(test_body_format__protobuf_takes_numbers),
 		WITH_FIXTURE(test_patch_format__exact_type_from_a_list),

@@ -1,6 +1,6 @@
 #include "tests/unit/api_world.h"
 
-/* A kind whose second door shows another form: spec.length in metres instead of spec.size in millimetres, and not spec.note. */
+/* A kind whose second version shows another form: spec.length in metres instead of spec.size in millimetres, and not spec.note. */
 
 static struct json *rename_spec(const struct json *whole, const char *from, const char *to, struct arena *a)
 {
@@ -40,16 +40,16 @@ static struct kind ropes = {
 	.list_kind = "RopeList",
 	.resource = "ropes",
 	.singular = "rope",
-	.doors =
-		(const struct door[]){
-			{.group = "ropes.example.com", .version = "v2"},
+	.versions =
+		(const struct version[]){
+			{.group = "ropes.example.com", .name = "v2"},
 			{.group = "ropes.example.com",
-				.version = "v1",
+				.name = "v1",
 				.type = &rope_old,
 				.from_hub = rope_from_hub,
 				.to_hub = rope_to_hub},
 		},
-	.n_doors = 2,
+	.n_versions = 2,
 	.type = &rope_hub,
 };
 KIND_REGISTER(ropes)
@@ -58,7 +58,7 @@ static const char *stored_text(struct api_world *w, const struct object *o)
 {
 	struct buf b;
 	buf_init(&b, 1 << 24);
-	assert_true(object_encode_stored(&b, o, &o->kind->doors[0]));
+	assert_true(object_encode_stored(&b, o, &o->kind->versions[0]));
 	const char *text = arena_dup(&w->a, buf_str(&b)).p;
 	buf_done(&b);
 	return text;
@@ -67,14 +67,14 @@ static const char *stored_text(struct api_world *w, const struct object *o)
 /* The sentence for a whole body that is refused at apps/v1. */
 static void assert_refused(struct api_world *w, const char *body, const char *message)
 {
-	const struct door *d;
-	const struct kind *k = world_door(CR, &d);
+	const struct version *v;
+	const struct kind *k = world_version(CR, &v);
 	struct object *o;
 	struct str reason;
 	struct json *in = world_parse(w, body);
-	int r = object_decode(&o, k, d, in, NULL, &w->a, NULL, &reason);
+	int r = object_decode(&o, k, v, in, NULL, &w->a, NULL, &reason);
 	assert_int_not_equal(r, 0);
-	object_refuse(&w->st, k, d, str_of(body), in, r, reason);
+	object_refuse(&w->st, k, v, str_of(body), in, r, reason);
 	assert_int_equal(w->st.code, 400);
 	assert_str(w->st.message, message);
 }
@@ -140,7 +140,7 @@ static void test_decode__refusals_speak_kube(void **state)
 static void test_refuse_body__shows_how_it_begins(void **state)
 {
 	struct api_world *w = *state;
-	const struct kind *k = world_door(CR, NULL);
+	const struct kind *k = world_version(CR, NULL);
 	object_refuse_body(&w->st, k, STR("nonsense"), STR("why"));
 	assert_str(w->st.message,
 		"the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json "
@@ -154,14 +154,14 @@ static void test_refuse_body__shows_how_it_begins(void **state)
 static void test_refuse_strict__lists_everything(void **state)
 {
 	struct api_world *w = *state;
-	const struct door *d;
-	const struct kind *k = world_door(CR, &d);
+	const struct version *v;
+	const struct kind *k = world_version(CR, &v);
 	struct decode_report report = {0};
 	struct object *o;
 	struct str reason;
 	struct json *in = world_parse(w, "{\"metadata\":{\"name\":\"a\",\"extra\":{\"x\":1}},\"data\":{},\"bogus\":1}");
-	assert_int_equal(object_decode(&o, k, d, in, NULL, &w->a, &report, &reason), 0);
-	object_refuse_strict(&w->st, k, d, in, &report);
+	assert_int_equal(object_decode(&o, k, v, in, NULL, &w->a, &report, &reason), 0);
+	object_refuse_strict(&w->st, k, v, in, &report);
 	assert_str(w->st.message,
 		"ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: strict decoding error: "
 		"unknown field \"metadata.extra\", unknown field \"bogus\"");
@@ -206,7 +206,7 @@ static void test_stored__comes_back_as_it_was(void **state)
 static void test_stored__anything_else_is_not_believed(void **state)
 {
 	struct api_world *w = *state;
-	const struct kind *k = world_door(CR, NULL);
+	const struct kind *k = world_version(CR, NULL);
 	static const char *const values[] = {
 		"",
 		"[]",
@@ -221,23 +221,23 @@ static void test_stored__anything_else_is_not_believed(void **state)
 	assert_int_equal(object_decode_stored(&o, k, newer, 1, &w->a), OBJECT_WRONG_VERSION);
 }
 
-static void test_to_json__is_the_object_as_a_door_shows_it(void **state)
+static void test_to_json__is_the_object_as_a_version_shows_it(void **state)
 {
 	struct api_world *w = *state;
-	const struct door *d;
-	world_door(CR, &d);
+	const struct version *v;
+	world_version(CR, &v);
 	struct object *o =
 		world_decode(w, CR, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\",\"uid\":\"u\"},\"data\":{}}");
-	assert_string_equal(world_print(w, object_to_json(o, d, &w->a)),
+	assert_string_equal(world_print(w, object_to_json(o, v, &w->a)),
 		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
 		"\"resourceVersion\":\"5\"},\"data\":{},\"revision\":0}");
 }
 
-static void test_door__with_another_form_converts_both_ways(void **state)
+static void test_version__with_another_form_converts_both_ways(void **state)
 {
 	struct api_world *w = *state;
 	struct object *stored = world_decode(w, "ropes.example.com/v2/ropes", "{\"spec\":{\"size\":3,\"note\":\"blue\"}}");
-	const struct door *old = &stored->kind->doors[1];
+	const struct version *old = &stored->kind->versions[1];
 	world_assert_json(w, json_gets(object_to_json(stored, old, &w->a), "spec"), "{\"length\":3}");
 
 	struct object *o;
@@ -330,8 +330,8 @@ int main(void)
 		API_TEST(test_stored__is_compact_in_the_storage_version_without_resource_version),
 		API_TEST(test_stored__comes_back_as_it_was),
 		API_TEST(test_stored__anything_else_is_not_believed),
-		API_TEST(test_to_json__is_the_object_as_a_door_shows_it),
-		API_TEST(test_door__with_another_form_converts_both_ways),
+		API_TEST(test_to_json__is_the_object_as_a_version_shows_it),
+		API_TEST(test_version__with_another_form_converts_both_ways),
 		API_TEST(test_equal__ignores_version_and_times_of_managers),
 		API_TEST(test_meta__finalizers_come_and_go),
 		API_TEST(test_meta__changing_finalizers_leaves_the_original_alone),

@@ -176,7 +176,7 @@ static void test_openapi__patch_says_what_it_takes(void **state)
 	}
 }
 
-/* As kube-apiserver's, where the door's objects are answered in protobuf. */
+/* As kube-apiserver's, where the version's objects are answered in protobuf. */
 static void test_openapi__says_what_is_answered_in_protobuf(void **state)
 {
 	static const char protobuf[] = "\"application/vnd.kubernetes.protobuf\"",

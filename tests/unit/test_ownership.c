@@ -160,12 +160,12 @@ static const struct resource sets = {{"apps", 4}, {"v1", 2}, {"statefulsets", 12
 
 #define SET_PATH "GET /apis/apps/v1/namespaces/ns/statefulsets/web HTTP/1.1\r\n"
 #define POD_PATH(name) "PATCH /api/v1/namespaces/ns/pods/" name " HTTP/1.1\r\n"
-#define OBJECT(uid, more)                                                                   \
-	"{\"kind\":\"X\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"x\",\"uid\":\"" uid \
+#define OBJECT(uid, more)                                                                     \
+	"{\"kind\":\"X\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"web\",\"uid\":\"" uid \
 	"\",\"resourceVersion\":\"7\"" more "}}"
-#define STATUS(code, reason)                                                                                        \
+#define STATUS(code, reason, name)                                                                                  \
 	"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"code\":" #code ",\"reason\":\"" reason \
-	"\",\"message\":\"because\",\"details\":{\"name\":\"p\",\"kind\":\"pods\"}}"
+	"\",\"message\":\"because\",\"details\":{\"name\":\"" name "\",\"kind\":\"pods\"}}"
 #define STEP(expected, code, body)                       \
 	{                                                \
 		expected, SCRIPT_WHOLE, code, NULL, body \
@@ -250,25 +250,28 @@ static void test_adoption__is_none_by_another_owner_of_that_name(void **state _u
 /* seeds: R14 */
 static void test_adoption__is_lost_to_who_came_first(void **state _unused_)
 {
-	SCENE(s, STEP(SET_PATH, 200, OBJECT("u-web", "")), STEP(POD_PATH("web-0"), 422, STATUS(422, "Invalid")),
-		STEP(POD_PATH("web-1"), 404, STATUS(404, "NotFound")));
+	SCENE(s, STEP(SET_PATH, 200, OBJECT("u-web", "")), STEP(POD_PATH("web-0"), 422, STATUS(422, "Invalid", "web-0")),
+		STEP(POD_PATH("web-1"), 404, STATUS(404, "NotFound", "web-1")),
+		STEP(POD_PATH("web-2"), 404, "404 page not found"));
 	assert_int_equal(take(&s, "web-0"), ADOPTION_FAILED); /* the pass ends; the next one finds another's reference */
 	assert_str(s.adoption.problem, "because");
 	assert_int_equal(take(&s, "web-1"), ADOPTION_GONE);
+	assert_int_equal(take(&s, "web-2"), ADOPTION_FAILED); /* whoever said that, it was not about a pod */
 	close_scene(&s);
 }
 
 /* seeds: R22 */
 static void test_release__of_what_is_gone_or_has_changed_is_no_error(void **state _unused_)
 {
-	SCENE(s, STEP(POD_PATH("a"), 200, OBJECT("u-p", "")), STEP(POD_PATH("b"), 404, STATUS(404, "NotFound")),
-		STEP(POD_PATH("c"), 422, STATUS(422, "Invalid")), STEP(POD_PATH("d"), 409, STATUS(409, "Conflict")),
-		STEP(POD_PATH("e"), 403, STATUS(403, "Forbidden")));
+	SCENE(s, STEP(POD_PATH("a"), 200, OBJECT("u-p", "")), STEP(POD_PATH("b"), 404, STATUS(404, "NotFound", "b")),
+		STEP(POD_PATH("c"), 422, STATUS(422, "Invalid", "c")), STEP(POD_PATH("d"), 409, STATUS(409, "Conflict", "d")),
+		STEP(POD_PATH("e"), 403, STATUS(403, "Forbidden", "e")), STEP(POD_PATH("f"), 404, "404 page not found"));
 	assert_int_equal(let_go(&s, "a"), ADOPTION_DONE);
 	assert_int_equal(let_go(&s, "b"), ADOPTION_GONE);
 	assert_int_equal(let_go(&s, "c"), ADOPTION_GONE);
 	assert_int_equal(let_go(&s, "d"), ADOPTION_GONE);
 	assert_int_equal(let_go(&s, "e"), ADOPTION_FAILED);
+	assert_int_equal(let_go(&s, "f"), ADOPTION_FAILED);
 	close_scene(&s);
 }
 

@@ -1,4 +1,4 @@
-#include "cli/certs/private_key.h"
+#include "cli/certs/key_pair.h"
 #include "tests/unit/check.h"
 
 #include <gnutls/gnutls.h>

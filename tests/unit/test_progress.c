@@ -1,5 +1,5 @@
 /* What is said of how far a command has come. */
-#include "cli/common/progress.h"
+#include "cli/common/terminal.h"
 #include "tests/unit/check.h"
 
 static void assert_says(const struct progress *p, int64_t elapsed_ms, const char *wanted)

@@ -34,16 +34,16 @@ static struct json *read_body(struct api_world *w, const char *kind, const struc
 /* As a write goes on with it: the whole object, normal. */
 static struct json *read_object(struct api_world *w, const char *path, const char *hex)
 {
-	const struct door *d;
-	const struct kind *k = world_door(path, &d);
+	const struct version *v;
+	const struct kind *k = world_version(path, &v);
 	struct decode_report report = {0};
 	struct object *o = NULL;
 	struct str error;
-	if (object_decode(&o, k, d, read_body(w, k->kind, door_type(k, d), hex), NULL, &w->a, &report, &error)) {
+	if (object_decode(&o, k, v, read_body(w, k->kind, version_type(k, v), hex), NULL, &w->a, &report, &error)) {
 		fail_msg("refused: " STR_FMT, STR_ARG(error));
 	}
 	assert_int_equal(report.n_strict, 0);
-	return object_to_json(o, d, &w->a);
+	return object_to_json(o, v, &w->a);
 }
 
 static void test_namespace__as_kubectl_creates_it(void **state)
@@ -56,7 +56,7 @@ static void test_namespace__as_kubectl_creates_it(void **state)
 		"\"labels\":{\"kubernetes.io/metadata.name\":\"x\"}},\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
 }
 
-/* All fields of apps/v1, with a claim in it, whose kind and apiVersion are told in JSON alone. */
+/* All fields of apps/v1, with a claim in it, whose kind and apiVersion are in JSON alone. */
 static void test_statefulset__and_its_scale(void **state)
 {
 	world_assert_json(*state,
@@ -92,8 +92,8 @@ static void test_statefulset__and_its_scale(void **state)
 		","
 		"\"availableReplicas\":1}}");
 
-	const struct door *d;
-	const struct kind *k = world_door("apps/v1/statefulsets", &d),
+	const struct version *v;
+	const struct kind *k = world_version("apps/v1/statefulsets", &v),
 			  *scale = subresource_kind(kind_subresource(k, STR("scale")), k);
 	const struct json *body = read_body(*state, "Scale", scale->type,
 		"6b3873000a170a0e6175746f7363616c696e672f763112055363616c6512220a130a0377656212001a0022002a0032003800"
@@ -353,10 +353,10 @@ static const struct type deep_type = {.kind = TYPE_OBJECT, .fields = deep_fields
 
 static void test_numbers__of_all_members_or_none(void **state)
 {
-	const struct door *d;
+	const struct version *v;
 	(void)state;
-	assert_true(protobuf_knows(world_door(NS, &d)->type));
-	assert_true(protobuf_knows(world_door(CR, &d)->type));
+	assert_true(protobuf_knows(world_version(NS, &v)->type));
+	assert_true(protobuf_knows(world_version(CR, &v)->type));
 	assert_true(protobuf_knows(&type_delete_options));
 	assert_false(protobuf_knows(&plain_type));
 	assert_false(protobuf_knows(&deep_type));

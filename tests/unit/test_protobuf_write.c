@@ -219,20 +219,20 @@ static void test_ceiling__holds(void **state)
 static void test_what_has_no_protobuf(void **state)
 {
 	struct api_world *w = *state;
-	const struct door *d;
-	const struct kind *k = world_door("annals.dev/v1/providers", &d);
-	assert_false(protobuf_has_objects(k, d));
-	assert_false(protobuf_has_objects(k, d));
+	const struct version *v;
+	const struct kind *k = world_version("annals.dev/v1/providers", &v);
+	assert_false(protobuf_has_objects(k, v));
+	assert_false(protobuf_has_objects(k, v));
 	assert_null(protobuf_type_of(STR("annals.dev/v1"), STR("Provider"), &w->a));
 	assert_null(protobuf_type_of(STR("annals.dev/v1"), STR("ProviderList"), &w->a));
 	assert_null(protobuf_type_of(STR("meta.k8s.io/v1"), STR("Table"), &w->a));
-	k = world_door("annals.dev/v1/controllerrevisions", &d);
-	assert_false(protobuf_has_objects(k, d));
-	k = world_door("apps/v1/controllerrevisions", &d);
-	assert_true(protobuf_has_objects(k, d));
-	k = world_door("/v1/configmaps", &d);
-	assert_true(protobuf_has_objects(k, d));
-	assert_true(protobuf_has_objects(k, d));
+	k = world_version("annals.dev/v1/controllerrevisions", &v);
+	assert_false(protobuf_has_objects(k, v));
+	k = world_version("apps/v1/controllerrevisions", &v);
+	assert_true(protobuf_has_objects(k, v));
+	k = world_version("/v1/configmaps", &v);
+	assert_true(protobuf_has_objects(k, v));
+	assert_true(protobuf_has_objects(k, v));
 }
 
 int main(void)

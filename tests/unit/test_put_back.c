@@ -75,7 +75,7 @@ static void test_put_back__what_is_ignored_stays(void **state _unused_)
 		"{" OBJECT ",\"spec\":{\"in\":{\"x\":1}}}", "{" OBJECT ",\"spec\":{\"in\":{\"replicas\":5,\"x\":1}}}");
 }
 
-/* The one that stays keeps its own; the one that is made again has none. */
+/* The one that stays keeps its own; the recreated one has none. */
 static void test_put_back__items_keep_what_is_ignored_in_them(void **state _unused_)
 {
 	check("{" OBJECT ",\"hooks\":[{\"name\":\"b\",\"ca\":\"B\",\"x\":2},{\"name\":\"a\",\"ca\":\"A\",\"x\":1}]}",
@@ -100,6 +100,10 @@ static void test_put_back__items_that_nothing_tells_apart_are_unclear(void **sta
 	assert_str(encoded(p.unclear), "[\"/l\"]"); /* one of them is no state */
 	p = of("{" OBJECT ",\"l\":[1]}", "[\"/l/*\"]", "{" OBJECT ",\"l\":[2]}");
 	assert_str(encoded(p.unclear), "[\"/l\"]"); /* none of them is */
+	p = of("{" OBJECT ",\"l\":[{\"name\":\"y\"},{\"name\":\"x\",\"v\":1}]}", "[\"/l/0\"]",
+		"{" OBJECT ",\"l\":[{\"name\":\"x\",\"v\":0}]}");
+	assert_str(encoded(p.unclear), "[\"/l\"]"); /* names distinguish them, but one is no state: places do not agree */
+	assert_str(encoded(json_get(p.object, STR("l"))), "[{\"name\":\"y\"},{\"name\":\"x\",\"v\":1}]");
 	check("{" OBJECT ",\"l\":[{\"a\":1},{\"a\":2}]}", "[]", "{" OBJECT ",\"l\":[{\"a\":2}]}",
 		"{" OBJECT ",\"l\":[{\"a\":2}]}");
 }

@@ -122,7 +122,7 @@ static void test_changes__none_of_what_the_history_holds(void **state)
 	show_history(w, "a", 5, "u", "1", 0);
 	assert_false(see(w, "a", "u", "1"));
 	assert_true(see(w, "a", "u", "2"));
-	assert_true(see(w, "a", "u2", "2")); /* made again */
+	assert_true(see(w, "a", "u2", "2")); /* recreated */
 	show_history(w, "b", 5, "u", "1", 7);
 	assert_true(see(w, "b", "u", "1")); /* the History says it is gone */
 }
@@ -138,6 +138,29 @@ static void test_changes__one_worker_at_a_time(void **state)
 	settle(w, &work, LEDGER_RETRY);
 	assert_next(w, "1");
 	assert_next(w, "2");
+}
+
+static void test_changes__stay_in_order_after_a_write_that_failed(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work;
+	struct ledger_totals totals;
+	see(w, "a", "u", "1");
+	see(w, "a", "u", "2");
+	see(w, "a", "u", "3");
+	assert_string_equal(take(w, &work), "1");
+	see(w, "a", "u", "4");
+	settle(w, &work, LEDGER_RETRY);
+	see(w, "a", "u", "5");
+	assert_next(w, "1");
+	assert_next(w, "2");
+	assert_next(w, "3");
+	assert_next(w, "4");
+	assert_next(w, "5");
+	assert_next(w, "nothing");
+	ledger_read_totals(w->ledger, &totals);
+	assert_int_equal(totals.waiting, 0);
+	assert_int_equal(totals.waiting_bytes, 0);
 }
 
 static void test_changes__what_is_refused_makes_way(void **state)
@@ -198,6 +221,28 @@ static void test_trouble__lasts_as_long_as_one_object_has_it(void **state)
 	assert_problem(w, "why"); /* of c */
 	assert_int_equal(settle_next(w, "c", LEDGER_DONE), LEDGER_TROUBLE_NONE);
 	assert_problem(w, "");
+}
+
+/* A status holds 1,024 bytes, and what it holds is UTF-8. */
+static void test_trouble__is_cut_between_characters(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work;
+	_cleanup_(arena_done) struct arena a;
+	struct str problem;
+	char text[1024 + 2];
+	arena_init(&a, 1 << 20);
+	for (size_t n = 1022; n <= 1024; n++) {
+		memset(text, 'x', n);
+		memcpy(text + n, "\xc3\xa9", 2);
+		see(w, "a", "u", n % 2 ? "odd" : "even");
+		take(w, &work);
+		ledger_settle(w->ledger, &work,
+			&(struct ledger_result){.outcome = LEDGER_REFUSED, .problem = (struct str){text, n + 2}});
+		ledger_refused(w->ledger, w->kind, &problem, &a);
+		assert_int_equal(problem.n, n == 1022 ? 1024 : n);
+		assert_memory_equal(problem.p, text, problem.n);
+	}
 }
 
 static void test_trouble__goes_with_its_object(void **state)
@@ -265,7 +310,7 @@ static void test_deletion__of_what_has_a_history(void **state)
 	assert_int_equal(totals.entries, 0);
 }
 
-/* Deleted and made again before anything was written. */
+/* Deleted and recreated before anything was written. */
 static void test_deletion__waits_between_two_states(void **state)
 {
 	struct world *w = *state;
@@ -462,8 +507,10 @@ int main(void)
 		TEST_LEDGER(test_changes__wait_in_order),
 		TEST_LEDGER(test_changes__none_of_what_the_history_holds),
 		TEST_LEDGER(test_changes__one_worker_at_a_time),
+		TEST_LEDGER(test_changes__stay_in_order_after_a_write_that_failed),
 		TEST_LEDGER(test_changes__what_is_refused_makes_way),
 		TEST_LEDGER(test_trouble__lasts_as_long_as_one_object_has_it),
+		TEST_LEDGER(test_trouble__is_cut_between_characters),
 		TEST_LEDGER(test_trouble__goes_with_its_object),
 		TEST_LEDGER(test_ceiling__makes_the_changes_of_an_object_one_look),
 		TEST_LEDGER(test_look__is_compared_with_what_came_meanwhile),

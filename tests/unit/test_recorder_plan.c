@@ -1,4 +1,4 @@
-#include "api/record/left_out.h"
+#include "api/record/state.h"
 #include "controllers/recorder/scribe_plan.h"
 #include "tests/unit/tree.h"
 
@@ -252,6 +252,21 @@ static void test_recordings__the_first_that_matches_counts(void **state _unused_
 	}
 }
 
+/* Whoever may record a resource of one namespace must not have the Histories of all others deleted early. */
+static void test_recordings__the_longest_time_counts_for_deleted_objects(void **state _unused_)
+{
+	struct recording *v[] = {recorder_of("a", "{" RULES ",\"keepDeleted\":\"0s\"}"),
+		recorder_of("b", "{" RULES ",\"keepDeleted\":\"2h0m0s\"}"),
+		recorder_of("c", "{" RULES ",\"keepDeleted\":\"1s\"}")};
+	const struct recordings all = {v, ARRAY_SIZE(v)}, none = {v, 0};
+	assert_int_equal(recordings_keep_deleted_s(&all), 2 * 3600);
+	assert_int_equal(recordings_keep_deleted_s(&(struct recordings){v, 1}), 0);
+	assert_int_equal(recordings_keep_deleted_s(&none), INT32_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		recording_unref(v[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +282,7 @@ int main(void)
 		TEST_PLAN(test_expired__counts_from_the_deletion),
 		TEST_PLAN(test_recordings__name_resources),
 		TEST_PLAN(test_recordings__the_first_that_matches_counts),
+		TEST_PLAN(test_recordings__the_longest_time_counts_for_deleted_objects),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "client/api_resources.h"
 #include "client/rest.h"
 #include "tests/unit/check.h"
 #include "tests/unit/script_server.h"
@@ -11,6 +12,7 @@ static const struct resource deployments = {{"apps", 4}, {"v1", 2}, {"deployment
 static const struct target a_map = {&configmaps, {"ns", 2}, {"a", 1}, NULL};
 static const struct target maps = {&configmaps, {"ns", 2}, {NULL, 0}, NULL};
 
+#define MAP_PATH "/api/v1/namespaces/ns/configmaps/a HTTP/1.1\r\n"
 #define OBJECT "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}"
 #define STATUS(code, reason) \
 	"{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":" #code ",\"reason\":\"" reason "\",\"message\":\"because\"}"
@@ -88,6 +90,102 @@ static void test_rest__refusals_are_told_apart(void **state _unused_)
 	assert_int_equal(rest_get(s.client, &a_map, &s.a), REST_STATUS);
 	assert_int_equal(s.a.code, 500);
 	assert_int_equal(rest_get(s.client, &a_map, &s.a), REST_GARBLED);
+	close_scene(&s);
+}
+
+#define NOT_FOUND(details) \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":404,\"reason\":\"NotFound\",\"message\":\"m\"" details "}"
+#define DETAILS(name, kind, more) ",\"details\":{\"name\":\"" name "\",\"kind\":\"" kind "\"" more "}"
+
+/* One proof for each of two answers, and everything else is neither. */
+static void test_rest_find__only_what_names_the_object_proves_anything(void **state _unused_)
+{
+	static const struct {
+		enum script_way way;
+		int status;
+		const char *body;
+		enum rest_found found;
+	} cases[] = {
+		{SCRIPT_WHOLE, 200, OBJECT, REST_FOUND},
+		{SCRIPT_WHOLE, 404, NOT_FOUND(DETAILS("a", "configmaps", "")), REST_ABSENT},
+		{SCRIPT_WHOLE, 404, NOT_FOUND(DETAILS("a", "configmaps", ",\"group\":\"x\"")),
+			REST_ABSENT}, /* aliases of one kind */
+		{SCRIPT_WHOLE, 404, NOT_FOUND(DETAILS("a", "configmaps/scale", "")), REST_ABSENT},
+		/* The whole path, by a server that does not serve it, or a proxy that leads nowhere. */
+		{SCRIPT_WHOLE, 404, "404 page not found\n", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, "<html><title>404 Not Found</title></html>", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, "", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, "{}", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, NOT_FOUND(""), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, NOT_FOUND(",\"details\":{}"), REST_UNKNOWN},
+		/* Something else is not there. */
+		{SCRIPT_WHOLE, 404, NOT_FOUND(DETAILS("b", "configmaps", "")), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, NOT_FOUND(DETAILS("a", "namespaces", "")), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 404, NOT_FOUND(DETAILS("a", "configmapsets", "")), REST_UNKNOWN},
+		/* client-go in another server has made this of a bare 404. */
+		{SCRIPT_WHOLE, 404,
+			NOT_FOUND(DETAILS("a", "configmaps",
+				",\"causes\":[{\"reason\":\"UnexpectedServerResponse\",\"message\":\"404 page not found\"}]")),
+			REST_UNKNOWN},
+		{SCRIPT_WHOLE, 410, NOT_FOUND(DETAILS("a", "configmaps", "")), REST_UNKNOWN},
+		{SCRIPT_CUT, 404, NOT_FOUND(DETAILS("a", "configmaps", "")), REST_UNKNOWN},
+		/* Refusals and troubles. */
+		{SCRIPT_WHOLE, 401, STATUS(401, "Unauthorized"), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 403, STATUS(403, "Forbidden"), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 429, STATUS(429, "TooManyRequests"), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 500, STATUS(500, "InternalError"), REST_UNKNOWN},
+		{SCRIPT_WHOLE, 503, "no available server", REST_UNKNOWN},
+		{SCRIPT_CUT, 200, OBJECT, REST_UNKNOWN},
+		/* 200, and not the object. */
+		{SCRIPT_WHOLE, 200, "", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 200, "{}", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 200, "<html>please log in</html>", REST_UNKNOWN},
+		{SCRIPT_WHOLE, 200, "{\"metadata\":{\"name\":\"b\"}}", REST_UNKNOWN},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		SCENE(s, {"GET " MAP_PATH, cases[i].way, cases[i].status, NULL, cases[i].body});
+		assert_int_equal(rest_find(s.client, &a_map, &s.a), cases[i].found);
+		close_scene(&s);
+	}
+}
+
+static void test_rest_find__a_silent_server_proves_nothing(void **state _unused_)
+{
+	SCENE(s, {"GET", SCRIPT_MISSED, 0, NULL, NULL});
+	char *url = script_url(s.script);
+	struct client *hasty = new_client_with(&(struct client_config){.server = url, .request_timeout_ms = 20});
+	mem_free(url);
+	assert_int_equal(rest_find(hasty, &a_map, &s.a), REST_UNKNOWN);
+	assert_int_equal(s.a.code, 0);
+	client_free(hasty);
+	close_scene(&s);
+}
+
+/* A creation that finds no namespace names that, and not what was to be created. */
+static void test_rest_create__names_a_namespace_that_is_not_there(void **state _unused_)
+{
+	SCENE(s, {"POST", SCRIPT_WHOLE, 404, NULL, NOT_FOUND(DETAILS("ns", "namespaces", ""))},
+		{"POST", SCRIPT_WHOLE, 404, NULL, "404 page not found"});
+	struct arena arena;
+	arena_init(&arena, 4096);
+	assert_int_equal(rest_create(s.client, &maps, json_object(&arena), &s.a), REST_STATUS);
+	assert_true(answer_is_without_namespace(&s.a, STR("ns")));
+	assert_false(answer_is_without_namespace(&s.a, STR("other")));
+	assert_false(answer_is_without_namespace(&s.a, STR("")));
+	assert_int_equal(rest_create(s.client, &maps, json_object(&arena), &s.a), REST_STATUS);
+	assert_false(answer_is_without_namespace(&s.a, STR("ns")));
+	arena_done(&arena);
+	close_scene(&s);
+}
+
+static void test_rest_list__what_is_no_list_is_not_an_empty_one(void **state _unused_)
+{
+	SCENE(s, {"GET", SCRIPT_WHOLE, 200, NULL, "{}"}, {"GET", SCRIPT_WHOLE, 200, NULL, ""},
+		{"GET", SCRIPT_WHOLE, 200, NULL, "{\"items\":null}"});
+	const struct list_options all = {.limit = 0};
+	assert_int_equal(rest_list(s.client, &maps, &all, &s.a), REST_GARBLED);
+	assert_int_equal(rest_list(s.client, &maps, &all, &s.a), REST_GARBLED);
+	assert_int_equal(rest_list(s.client, &maps, &all, &s.a), 0);
 	close_scene(&s);
 }
 
@@ -329,11 +427,51 @@ static void test_target_path__is_kubes_and_escaped(void **state _unused_)
 		"/apis/apps/v1/namespaces/a%2Fb/deployments/..%3F");
 }
 
+/* ---- what is served ---- */
+
+#define APIS "{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\",\"versions\":[{\"version\":\"v1\"}]}]}"
+#define APPS                                                                                                                  \
+	"{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"deployments\",\"kind\":\"Deployment\",\"namespaced\":true," \
+	"\"verbs\":[\"list\"]}]}"
+
+/* What depends on it would stop to watch Pods, or remove a namespace with Pods in it. */
+static void test_discovery__nothing_ceases_to_be_served_by_a_bare_404(void **state _unused_)
+{
+	SCENE(s, {"GET /api ", SCRIPT_WHOLE, 404, NULL, "404 page not found"}, {"GET /apis ", SCRIPT_WHOLE, 200, NULL, APIS},
+		{"GET /apis/apps/v1 ", SCRIPT_WHOLE, 200, NULL, APPS});
+	struct discovery d;
+	discovery_init(&d);
+	assert_int_equal(discovery_fetch(s.client, &d, &s.a), 0);
+	assert_int_equal(d.n, 1);
+	assert_true(discovery_has_failed(&d, STR(""), STR("v1")));
+	assert_false(discovery_has_failed(&d, STR("apps"), STR("v1")));
+	discovery_done(&d);
+	close_scene(&s);
+}
+
+static void test_discovery__what_is_no_document_lists_nothing(void **state _unused_)
+{
+	SCENE(s, {"GET /api ", SCRIPT_WHOLE, 200, NULL, "{\"kind\":\"APIVersions\",\"versions\":[]}"},
+		{"GET /apis ", SCRIPT_WHOLE, 200, NULL, APIS}, {"GET /apis/apps/v1 ", SCRIPT_WHOLE, 200, NULL, "{}"},
+		{"GET /api ", SCRIPT_WHOLE, 200, NULL, "{}"});
+	struct discovery d;
+	discovery_init(&d);
+	assert_int_equal(discovery_fetch(s.client, &d, &s.a), 0);
+	assert_true(discovery_has_failed(&d, STR("apps"), STR("v1")));
+	assert_int_equal(discovery_fetch(s.client, &d, &s.a), REST_GARBLED);
+	discovery_done(&d);
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_rest_get__gives_the_object),
 		TEST(test_rest__refusals_are_told_apart),
+		TEST(test_rest_find__only_what_names_the_object_proves_anything),
+		TEST(test_rest_find__a_silent_server_proves_nothing),
+		TEST(test_rest_create__names_a_namespace_that_is_not_there),
+		TEST(test_rest_list__what_is_no_list_is_not_an_empty_one),
 		TEST(test_rest__is_asked_again_when_turned_away_for_a_while),
 		TEST(test_rest__other_refusals_come_back_at_once),
 		TEST(test_rest__no_server_silences_us_for_long),
@@ -348,6 +486,8 @@ int main(void)
 		TEST(test_rest__proxies_are_not_for_what_is_on_this_machine),
 		TEST(test_client_stop__wakes_everybody_at_once),
 		TEST(test_target_path__is_kubes_and_escaped),
+		TEST(test_discovery__nothing_ceases_to_be_served_by_a_bare_404),
+		TEST(test_discovery__what_is_no_document_lists_nothing),
 	};
 	return cmocka_run_group_tests_name("rest", tests, NULL, NULL);
 }

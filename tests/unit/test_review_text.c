@@ -1,4 +1,4 @@
-#include "delegation/reviews/review_text.h"
+#include "delegation/access_reviews.h"
 #include "tests/unit/check.h"
 
 #define HEAD "{\"kind\":\"SubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":"

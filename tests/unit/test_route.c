@@ -114,7 +114,7 @@ static void test_route__names_and_namespaces(void **state)
 	assert_true(str_is(f->r.ns, "x")); /* for authorization */
 }
 
-static void test_route__doors_of_standalone_mode_are_shut_elsewhere(void **state)
+static void test_route__versions_of_standalone_mode_are_shut_elsewhere(void **state)
 {
 	struct fixture *f = *state;
 
@@ -173,7 +173,7 @@ int main(void)
 		WITH_ARENA(test_route__what_is_answered_has_one_path),
 		WITH_ARENA(test_route__table_of_refusals),
 		WITH_ARENA(test_route__names_and_namespaces),
-		WITH_ARENA(test_route__doors_of_standalone_mode_are_shut_elsewhere),
+		WITH_ARENA(test_route__versions_of_standalone_mode_are_shut_elsewhere),
 		WITH_ARENA(test_route__other_paths),
 	};
 

@@ -1,4 +1,4 @@
-#include "api/select/selector.h"
+#include "api/rules/selector.h"
 #include "tests/unit/tree.h"
 
 static const struct label web[] = {
@@ -178,33 +178,36 @@ static void test_selector__nul_ends_or_is_swallowed(void **state _unused_)
 
 /* Fields. */
 
-static const struct door upstream = {.group = "apps"}, own = {.group = "annals.dev"};
-static const struct door doors[] = {{.group = "annals.dev"}, {.group = "apps"}};
+static const struct version upstream = {.group = "apps"}, own = {.group = "annals.dev"};
+static const struct version versions[] = {{.group = "annals.dev"}, {.group = "apps"}};
 static const struct selectable_field selectable[] = {
 	{.path = "revision", .annals_only = true}, {.path = "controller.uid", .annals_only = true}};
-static const struct kind revision = {
-	.is_namespaced = true, .doors = doors, .n_doors = 2, .selectable = selectable, .n_selectable = ARRAY_SIZE(selectable)};
-static const struct door core[] = {{.group = ""}};
+static const struct kind revision = {.is_namespaced = true,
+	.versions = versions,
+	.n_versions = 2,
+	.selectable = selectable,
+	.n_selectable = ARRAY_SIZE(selectable)};
+static const struct version core[] = {{.group = ""}};
 static const struct selectable_field phase[] = {{.path = "status.phase"}};
-static const struct kind ns = {.doors = core, .n_doors = 1, .selectable = phase, .n_selectable = 1};
+static const struct kind ns = {.versions = core, .n_versions = 1, .selectable = phase, .n_selectable = 1};
 
-static bool field_matches(const struct kind *kind, const struct door *door, const char *text, const struct str *values)
+static bool field_matches(const struct kind *kind, const struct version *version, const char *text, const struct str *values)
 {
 	struct field_selector s;
 	struct status st;
 	status_init(&st, &arena);
-	if (field_selector_parse(&s, str_of(text), kind, door, &arena, &st)) {
+	if (field_selector_parse(&s, str_of(text), kind, version, &arena, &st)) {
 		fail_msg("%s: %s", text, st.message.p);
 	}
 	return field_selector_matches(&s, STR("a"), STR("default"), &(struct field_values){.values = values});
 }
 
-static void field_refuses(const struct kind *kind, const struct door *door, const char *text, const char *message)
+static void field_refuses(const struct kind *kind, const struct version *version, const char *text, const char *message)
 {
 	struct field_selector s;
 	struct status st;
 	status_init(&st, &arena);
-	assert_int_equal(field_selector_parse(&s, str_of(text), kind, door, &arena, &st), 1);
+	assert_int_equal(field_selector_parse(&s, str_of(text), kind, version, &arena, &st), 1);
 	assert_int_equal(st.code, 400);
 	assert_str(st.message, message);
 }

@@ -225,7 +225,7 @@ static bool is_truthful(const struct scenario *sc, unsigned status, size_t n_cha
 	if (status == sc->usual) {
 		return n_changes == all;
 	}
-	if (status == 503) {
+	if (status == 503 || status == 500) {
 		return is_among(n_changes, 0, sc->effect == CHANGES_SOME ? all : 0);
 	}
 	return status == 504 && is_among(n_changes, 0, all);
@@ -286,7 +286,7 @@ static bool try_fault(const struct scenario *sc, enum fault_kind kind, unsigned 
 
 	struct inventory after = site_look(&s);
 	size_t n_changes = count_changes(&before, &after);
-	bool may_fail = has_fired && (kind == FAULT_REFUSE || kind == FAULT_LOSE);
+	bool may_fail = has_fired && (kind == FAULT_REFUSE || kind == FAULT_LOSE || kind == FAULT_FULL);
 	if (!is_truthful(sc, answer.status, n_changes, before.n) || (!may_fail && answer.status != sc->usual)) {
 		fail_msg("%s, fault %d of call %u: %zu changes, but the answer is %u: %.*s", sc->name, (int)kind, n, n_changes,
 			answer.status, STR_ARG(buf_str(&answer.body)));
@@ -301,7 +301,8 @@ static bool try_fault(const struct scenario *sc, enum fault_kind kind, unsigned 
 
 static void sweep(void **state)
 {
-	static const enum fault_kind kinds[] = {FAULT_REFUSE, FAULT_LOSE, FAULT_DELAY, FAULT_DELAY_DONE};
+	static const enum fault_kind kinds[] = {
+		FAULT_REFUSE, FAULT_LOSE, FAULT_FULL, FAULT_OVERFILL, FAULT_DELAY, FAULT_DELAY_DONE};
 	enum { CALLS_MAX = 64 };
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		unsigned n = 1;

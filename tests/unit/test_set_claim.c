@@ -100,9 +100,9 @@ static void test_owners__are_right_or_are_put_right(void **state _unused_)
 		const struct json *refs = claim_right_owners(&w.set, &w.pod, meta, &w.arena);
 		assert_int_equal(is_controlled_by(refs, "set-uid"), c->needs_set);
 		assert_int_equal(is_controlled_by(refs, "pod-uid"), c->needs_pod);
-		struct json *mended = json_object(&w.arena);
-		json_add(&w.arena, mended, STR("ownerReferences"), json_copy(&w.arena, refs));
-		assert_true(claim_has_right_owners(&w.set, &w.pod, mended));
+		struct json *fixed = json_object(&w.arena);
+		json_add(&w.arena, fixed, STR("ownerReferences"), json_copy(&w.arena, refs));
+		assert_true(claim_has_right_owners(&w.set, &w.pod, fixed));
 		/* Those of others are left. */
 		size_t n = meta->n ? json_gets(meta, "ownerReferences")->n : 0;
 		assert_int_equal(refs->n, n - has_set - has_pod + c->needs_set + c->needs_pod);

@@ -1,4 +1,4 @@
-/* Pods as members of a StatefulSet: what they are taken for, what is made, and what is mended. */
+/* Pods as members of a StatefulSet: what they are taken for, what is made, and what is fixed. */
 #include "tests/unit/history_world.h"
 
 #include "api/model/members.h"
@@ -209,7 +209,7 @@ static void test_made_pod__of_a_template_without_a_spec_has_an_empty_one(void **
 	done(&w);
 }
 
-/* ---- what is mended; upstream's TestStorageMatches and TestIdentityMatches ---- */
+/* ---- what is fixed; upstream's TestStorageMatches and TestIdentityMatches ---- */
 
 static const char claimed[] = "\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"datadir-0\"}},{\"metadata\":{\"name\":"
 			      "\"datadir-1\"}}],\"template\":" TEMPLATE("i", "");

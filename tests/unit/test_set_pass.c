@@ -614,7 +614,7 @@ static void test_revisions_that_somebody_deletes__are_made_again_without_a_resta
 	}
 }
 
-/* A name that the status tells of may be given to anything: whoever may write revisions must not end the process that reads them. */
+/* A name in the status may belong to any object: whoever may write revisions must not end the process that reads them. */
 static void test_current_revision_without_a_state__is_as_one_that_was_deleted(void **state _unused_)
 {
 	const struct carrier *c;
@@ -1070,7 +1070,7 @@ static void test_claim_that_is_going__keeps_its_pod_waiting(void **state _unused
 }
 
 /* seeds: D5 */
-static void test_lost_labels__are_mended(void **state _unused_)
+static void test_lost_labels__are_fixed(void **state _unused_)
 {
 	struct set_world w;
 	init_settled(&w, &carrier_controllerrevisions);
@@ -1199,7 +1199,7 @@ int main(void)
 		TEST(test_set_that_is_being_deleted__does_nothing_but_its_status),
 		TEST(test_claims__belong_to_whom_the_policy_says),
 		TEST(test_claim_that_is_going__keeps_its_pod_waiting),
-		TEST(test_lost_labels__are_mended),
+		TEST(test_lost_labels__are_fixed),
 		TEST(test_pod_of_an_equal_state__is_relabelled_and_goes_on),
 		TEST(test_pod_of_an_equal_state__is_not_relabelled_by_the_pass_that_makes_it),
 		TEST(test_events__have_upstreams_reasons_and_sentences),

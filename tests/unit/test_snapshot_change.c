@@ -1,5 +1,5 @@
 /* What a change makes of the status of a History. */
-#include "server/verbs/snapshot_change.h"
+#include "server/revisions/snapshot_plan.h"
 
 #include "api/model/members.h"
 #include "tests/unit/kind_world.h"
@@ -11,7 +11,7 @@ static const struct snapshot_held held = {.name = {"web-x", 5}, .digest = {"dig"
 static const struct json *after(struct api_world *w, const char *status, const char *change, const char *user)
 {
 	return snapshot_change_status(
-		world_door(HISTORY, NULL), world_parse(w, status), world_parse(w, change), &held, str_of(user), &w->a);
+		world_version(HISTORY, NULL), world_parse(w, status), world_parse(w, change), &held, str_of(user), &w->a);
 }
 
 static void test_change__tells_of_the_state(void **state)
@@ -93,7 +93,7 @@ static uint32_t kept_after(struct api_world *w, size_t n, size_t bytes)
 {
 	const struct json *deletion = world_parse(w, "{\"type\":\"Deleted\",\"time\":\"2020-01-01T00:00:00Z\"}");
 	const struct json *status =
-		snapshot_change_status(world_door(HISTORY, NULL), status_with(w, n, bytes), deletion, &held, STR(""), &w->a);
+		snapshot_change_status(world_version(HISTORY, NULL), status_with(w, n, bytes), deletion, &held, STR(""), &w->a);
 
 	return member_count(status, "changes");
 }

@@ -1,4 +1,4 @@
-#include "server/verbs/snapshot_plan.h"
+#include "server/revisions/snapshot_plan.h"
 #include "tests/unit/check.h"
 #include "tests/unit/check_arena.h"
 

@@ -1,4 +1,4 @@
-#include "server/http/client_source.h"
+#include "server/http/http.h"
 #include "tests/unit/check.h"
 
 static void test_source__is_the_address_or_its_network(void **state _unused_)
@@ -18,7 +18,7 @@ static void test_source__is_the_address_or_its_network(void **state _unused_)
 	struct arena a;
 	arena_init(&a, 1 << 16);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		assert_str(source_of(str_of(rows[i].peer), &a), rows[i].source);
+		assert_str(http_source_of(str_of(rows[i].peer), &a), rows[i].source);
 	}
 	arena_done(&a);
 }

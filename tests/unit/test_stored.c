@@ -65,13 +65,13 @@ static const struct type knot_type = {.kind = TYPE_OBJECT,
 		{"note", &type_string, 0, "", NULL, NULL}, {"data", &type_raw, 0, "", NULL, NULL},
 		{"more", &type_raw, FIELD_KEEP_EMPTY, "", NULL, NULL}, {0}}};
 
-static const struct door knot_doors[] = {
-	{.group = "knots.example.com", .version = "v1"},
-	{.group = "knots.example.com", .version = "v2"},
-	{.group = "knots.example.com", .version = "v1alpha1", .from_hub = blind_from_hub, .to_hub = as_sent},
-	{.group = "knots.example.com", .version = "v1alpha2", .from_hub = blind_from_hub, .to_hub = eager_to_hub},
-	{.group = "knots.example.com", .version = "v1alpha3", .from_hub = reversed, .to_hub = turned_to_hub},
-	{.group = "knots.example.com", .version = "v1alpha4", .from_hub = plain_from_hub, .to_hub = as_sent},
+static const struct version knot_versions[] = {
+	{.group = "knots.example.com", .name = "v1"},
+	{.group = "knots.example.com", .name = "v2"},
+	{.group = "knots.example.com", .name = "v1alpha1", .from_hub = blind_from_hub, .to_hub = as_sent},
+	{.group = "knots.example.com", .name = "v1alpha2", .from_hub = blind_from_hub, .to_hub = eager_to_hub},
+	{.group = "knots.example.com", .name = "v1alpha3", .from_hub = reversed, .to_hub = turned_to_hub},
+	{.group = "knots.example.com", .name = "v1alpha4", .from_hub = plain_from_hub, .to_hub = as_sent},
 };
 
 static struct kind knots = {
@@ -80,8 +80,8 @@ static struct kind knots = {
 	.resource = "knots",
 	.singular = "knot",
 	.is_namespaced = true,
-	.doors = knot_doors,
-	.n_doors = ARRAY_SIZE(knot_doors),
+	.versions = knot_versions,
+	.n_versions = ARRAY_SIZE(knot_versions),
 	.type = &knot_type,
 };
 KIND_REGISTER(knots)
@@ -92,8 +92,8 @@ struct tally {
 	size_t n_objects, n_kept;
 };
 
-/* As a client would have sent it through this door; what it may not be is left out. */
-static void try_sent(struct tally *t, const struct kind *k, const struct door *d, uint64_t seed, struct arena *a)
+/* As a client would have sent it through this version; what it may not be is left out. */
+static void try_sent(struct tally *t, const struct kind *k, const struct version *v, uint64_t seed, struct arena *a)
 {
 	struct maker m;
 	struct json *sent;
@@ -101,27 +101,27 @@ static void try_sent(struct tally *t, const struct kind *k, const struct door *d
 	struct str error;
 	size_t at;
 	maker_init_seed(&m, seed, a);
-	assert_int_equal(json_parse(&sent, a, maker_object(&m, k, d), JSON_LIMITS_DEFAULT, &at), 0);
-	if (object_decode(&o, k, d, sent, NULL, a, NULL, &error) == 0) {
+	assert_int_equal(json_parse(&sent, a, maker_object(&m, k, v), JSON_LIMITS_DEFAULT, &at), 0);
+	if (object_decode(&o, k, v, sent, NULL, a, NULL, &error) == 0) {
 		t->n_objects++;
 		t->n_kept += check_stored_object(o, a);
-		if (k != &knots) { /* whose doors are not made to take anything back */
+		if (k != &knots) { /* whose versions are not made to take anything back */
 			check_shown_object(o, a);
 		}
 	}
 }
 
 /* As somebody else might have put it into etcd. */
-static void try_wild(struct tally *t, const struct kind *k, const struct door *d, uint64_t seed, struct arena *a)
+static void try_wild(struct tally *t, const struct kind *k, const struct version *v, uint64_t seed, struct arena *a)
 {
 	struct maker m;
 	maker_init_seed(&m, seed, a);
 	m.is_wild = true;
-	t->n_objects += check_stored_text(k, maker_object(&m, k, d), a);
+	t->n_objects += check_stored_text(k, maker_object(&m, k, v), a);
 }
 
 /* As an older build might have left it, which has changed the object but not what is kept beside it. */
-static void try_changed(struct tally *t, const struct kind *k, const struct door *d, uint64_t seed, struct arena *a)
+static void try_changed(struct tally *t, const struct kind *k, const struct version *v, uint64_t seed, struct arena *a)
 {
 	struct maker m;
 	struct json *object, *kept;
@@ -129,8 +129,8 @@ static void try_changed(struct tally *t, const struct kind *k, const struct door
 	size_t at;
 	maker_init_seed(&m, seed, a);
 	m.is_wild = true;
-	assert_int_equal(json_parse(&object, a, maker_object(&m, k, d), JSON_LIMITS_DEFAULT, &at), 0);
-	assert_int_equal(json_parse(&kept, a, maker_object(&m, k, &k->doors[0]), JSON_LIMITS_DEFAULT, &at), 0);
+	assert_int_equal(json_parse(&object, a, maker_object(&m, k, v), JSON_LIMITS_DEFAULT, &at), 0);
+	assert_int_equal(json_parse(&kept, a, maker_object(&m, k, &k->versions[0]), JSON_LIMITS_DEFAULT, &at), 0);
 	object = json_copy(a, object);
 	kept = json_copy(a, kept);
 	if (maker_choose(&m, 4)) {
@@ -144,18 +144,18 @@ static void try_changed(struct tally *t, const struct kind *k, const struct door
 }
 
 static void for_all(struct tally *t,
-	void (*try)(struct tally *t, const struct kind *k, const struct door *d, uint64_t seed, struct arena *a))
+	void (*try)(struct tally *t, const struct kind *k, const struct version *v, uint64_t seed, struct arena *a))
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		uint64_t n = k->n_doors > 1 ? 400 : 40, before = t->n_objects;
-		for (uint64_t seed = 1; seed <= n && !k->is_answered; seed++) {
+		uint64_t n = k->n_versions > 1 ? 400 : 40, before = t->n_objects;
+		for (uint64_t seed = 1; seed <= n && !k->extension; seed++) {
 			struct arena a;
 			arena_init(&a, (size_t)256 << 20);
-			try(t, k, &k->doors[seed % k->n_doors], seed, &a);
+			try(t, k, &k->versions[seed % k->n_versions], seed, &a);
 			arena_done(&a);
 		}
-		assert_true(k->is_answered || t->n_objects - before > n / 4);
+		assert_true(k->extension || t->n_objects - before > n / 4);
 	}
 }
 
@@ -182,7 +182,7 @@ static const char *text_in(struct api_world *w, const struct object *o, const ch
 {
 	struct buf b;
 	buf_init(&b, 1 << 20);
-	assert_true(object_encode_stored(&b, o, kind_door(o->kind, str_of(api_version))));
+	assert_true(object_encode_stored(&b, o, kind_version(o->kind, str_of(api_version))));
 	const char *text = arena_dup(&w->a, buf_str(&b)).p;
 	buf_done(&b);
 	return text;

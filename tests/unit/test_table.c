@@ -6,7 +6,7 @@ struct fixture {
 	struct buf out;
 	struct status st;
 	const struct kind *kind;
-	const struct door *door;
+	const struct version *version;
 	struct cached *object;
 };
 
@@ -27,7 +27,7 @@ static int setup(void **state)
 	arena_init(&f->arena, 1 << 20);
 	buf_init(&f->out, 1 << 20);
 	status_init(&f->st, &f->arena);
-	f->kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &f->door);
+	f->kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &f->version);
 	f->object = cached_new(f->kind, STR("default/web-1"), str_of(stored), 7, 7);
 	*state = f;
 	return f->object ? 0 : -1;
@@ -52,9 +52,9 @@ static struct json *make_table(struct fixture *f, const struct media *m, enum in
 	struct json *table;
 	size_t at;
 
-	assert_true(table_begin(&f->out, f->kind, f->door, m, STR("{\"resourceVersion\":\"9\"}"), with_columns));
-	assert_true(table_row(&f->out, f->kind, f->door, m, include, f->object, true, NULL, &f->arena));
-	assert_true(table_row(&f->out, f->kind, f->door, m, include, f->object, false, NULL, &f->arena));
+	assert_true(table_begin(&f->out, f->kind, f->version, m, STR("{\"resourceVersion\":\"9\"}"), with_columns));
+	assert_true(table_row(&f->out, f->kind, f->version, m, include, f->object, true, NULL, &f->arena));
+	assert_true(table_row(&f->out, f->kind, f->version, m, include, f->object, false, NULL, &f->arena));
 	assert_true(table_end(&f->out));
 	assert_int_equal(json_parse(&table, &f->arena, arena_dup(&f->arena, buf_str(&f->out)), JSON_LIMITS_DEFAULT, &at), 0);
 	return table;
@@ -79,11 +79,11 @@ static void test_table__has_columns_and_rows(void **state)
 		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":" METADATA "}");
 }
 
-static void test_table__own_columns_only_at_own_doors(void **state)
+static void test_table__own_columns_only_at_own_versions(void **state)
 {
 	struct fixture *f = *state;
 
-	kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), true, &f->door);
+	kind_by_resource(STR("annals.dev"), STR("v1"), STR("controllerrevisions"), true, &f->version);
 	struct json *table = make_table(f, &plain, INCLUDE_NONE, true);
 	assert_true(json_gets(table, "columnDefinitions")->n > 4);
 	assert_int_equal(json_gets(table, "columnDefinitions")->n, json_gets(json_gets(table, "rows")->items[0], "cells")->n);
@@ -117,8 +117,8 @@ static void test_table__row_of_a_bookmark(void **state)
 	struct object *o;
 	struct str error;
 
-	assert_int_equal(object_decode(&o, f->kind, f->door, in, NULL, &f->arena, NULL, &error), 0);
-	assert_true(table_row_of(&f->out, f->kind, f->door, o, STR("null"), true));
+	assert_int_equal(object_decode(&o, f->kind, f->version, in, NULL, &f->arena, NULL, &error), 0);
+	assert_true(table_row_of(&f->out, f->kind, f->version, o, STR("null"), true));
 	assert_str(buf_str(&f->out), "{\"cells\":[\"\",\"\\u003cnone\\u003e\",0,\"\\u003cunknown\\u003e\"],\"object\":null}");
 }
 
@@ -126,18 +126,18 @@ static void test_partial_object__is_cut_from_the_text(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_true(partial_object(&f->out, &v1beta1, f->object, f->door));
+	assert_true(partial_object(&f->out, &v1beta1, f->object, f->version));
 	assert_str(buf_str(&f->out),
 		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":" METADATA "}");
 }
 
-static void test_partial_object__has_what_its_door_adds(void **state)
+static void test_partial_object__has_what_its_version_adds(void **state)
 {
 	struct fixture *f = *state;
 	struct json *shown, *metadata, *annotations;
 	size_t at;
 
-	assert_true(partial_object(&f->out, &plain, f->object, &f->kind->doors[0]));
+	assert_true(partial_object(&f->out, &plain, f->object, &f->kind->versions[0]));
 	assert_int_equal(json_parse(&shown, &f->arena, buf_str(&f->out), JSON_LIMITS_DEFAULT, &at), 0);
 	metadata = json_copy(&f->arena, json_gets(shown, "metadata"));
 	annotations = json_gets(metadata, "annotations");
@@ -175,12 +175,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(test_table__has_columns_and_rows),
-		WITH_FIXTURE(test_table__own_columns_only_at_own_doors),
+		WITH_FIXTURE(test_table__own_columns_only_at_own_versions),
 		WITH_FIXTURE(test_table__later_events_have_no_columns),
 		WITH_FIXTURE(test_table__includes_what_is_asked),
 		WITH_FIXTURE(test_table__row_of_a_bookmark),
 		WITH_FIXTURE(test_partial_object__is_cut_from_the_text),
-		WITH_FIXTURE(test_partial_object__has_what_its_door_adds),
+		WITH_FIXTURE(test_partial_object__has_what_its_version_adds),
 		WITH_FIXTURE(test_include_object__four_spellings),
 	};
 

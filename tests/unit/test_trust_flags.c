@@ -1,4 +1,4 @@
-#include "cli/run/trust_flags.h"
+#include "cli/run/server_flags.h"
 #include "tests/unit/check.h"
 
 /* What these flags lead to; expected_error NULL: none. */

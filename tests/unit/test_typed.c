@@ -1,4 +1,4 @@
-#include "api/apply/typed.h"
+#include "api/patch/typed.h"
 
 #include "tests/unit/api_world.h"
 
@@ -161,6 +161,8 @@ static void test_merge__order_of_lists(void **state)
 		{"[\"a\",\"b\",\"c\",\"d\"]", "[\"d\",\"b\"]", "[\"a\",\"c\",\"d\",\"b\"]"},
 		{"[\"a\",\"x\",\"a\"]", "[\"a\"]", "[\"a\",\"x\"]"},
 		{"[\"x\",\"x\"]", "[\"a\"]", "[\"x\",\"x\",\"a\"]"},
+		/* a new one goes before the applied one behind it, and not behind what live has there */
+		{"[\"a\",\"b\",\"x\"]", "[\"a\",\"n\",\"b\"]", "[\"a\",\"n\",\"b\",\"x\"]"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_merged(w, arena_printf(&w->a, "{\"tags\":%s}", rows[i].live).p,

@@ -1,4 +1,4 @@
-#include "cli/kubectl/undo_patch.h"
+#include "cli/kubectl/put_back.h"
 
 #include "tests/unit/patches.h"
 

@@ -5,10 +5,10 @@
 
 static const struct json *settled(struct api_world *w, const char *text)
 {
-	const struct door *door;
-	const struct kind *kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &door);
+	const struct version *version;
+	const struct kind *kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &version);
 	assert_non_null(kind);
-	return unstructured_settle(world_parse(w, text), kind, door, &w->a);
+	return unstructured_settle(world_parse(w, text), kind, version, &w->a);
 }
 
 static void assert_settles(struct api_world *w, const char *text, const char *expected)
@@ -37,7 +37,7 @@ static void test_unstructured__fractions_and_free_data_stay(void **state)
 	assert_settles(*state, "{\"data\":{\"revision\":1.0},\"other\":1.0}", "{\"data\":{\"revision\":1.0},\"other\":1.0}");
 }
 
-static void test_unstructured__kind_and_version_are_the_doors(void **state)
+static void test_unstructured__kind_and_version_are_the_versions(void **state)
 {
 	assert_settles(*state, "{\"kind\":\"X\",\"apiVersion\":\"x/v1\"}", "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\"}");
 	assert_settles(*state, "{\"kind\":5}", "{\"kind\":5}");
@@ -46,10 +46,10 @@ static void test_unstructured__kind_and_version_are_the_doors(void **state)
 
 static void assert_refused(struct api_world *w, const char *text, const char *reason)
 {
-	const struct door *door;
-	const struct kind *kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &door);
+	const struct version *version;
+	const struct kind *kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &version);
 	struct str found = STR("");
-	bool is_refused = unstructured_refuses(settled(w, text), kind, door, &w->a, &found);
+	bool is_refused = unstructured_refuses(settled(w, text), kind, version, &w->a, &found);
 	assert_int_equal(is_refused, reason != NULL);
 	assert_str(found, reason ? reason : "");
 }
@@ -109,7 +109,7 @@ int main(void)
 		API_TEST(test_unstructured__whole_numbers_are_integers),
 		API_TEST(test_unstructured__what_an_int64_cannot_hold_is_its_least),
 		API_TEST(test_unstructured__fractions_and_free_data_stay),
-		API_TEST(test_unstructured__kind_and_version_are_the_doors),
+		API_TEST(test_unstructured__kind_and_version_are_the_versions),
 		API_TEST(test_unstructured__values_of_wrong_types),
 		API_TEST(test_unstructured__a_patch_is_shown_as_go_prints_it),
 	};

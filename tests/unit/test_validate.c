@@ -251,6 +251,17 @@ static void test_meta__namespaces_are_not_in_namespaces(void **state)
 	assert_str(e.v[0].detail, "not allowed on this type");
 }
 
+static void test_meta__a_bad_namespace_has_its_path(void **state)
+{
+	struct api_world *w = *state;
+	struct field_errors e;
+	struct object *o = world_decode(w, CR, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"Not.One\"},\"revision\":1}");
+	field_errors_init(&e, &w->a);
+	validate_meta(o->kind, &o->meta, &e);
+	assert_int_equal(e.n, 1);
+	assert_str(e.v[0].path, "metadata.namespace");
+}
+
 /* An update of a stored object by `changes` (a merge into its metadata, by hand). */
 static size_t update_errors(struct api_world *w, const char *old_metadata, const char *metadata, const char *expected_field,
 	const char *expected_message)
@@ -405,6 +416,7 @@ int main(void)
 		API_TEST(test_meta__managed_fields),
 		API_TEST(test_meta__generation_is_not_negative),
 		API_TEST(test_meta__namespaces_are_not_in_namespaces),
+		API_TEST(test_meta__a_bad_namespace_has_its_path),
 		API_TEST(test_update__what_the_server_owns_comes_back),
 		API_TEST(test_update__identity_is_immutable_and_said_twice),
 		API_TEST(test_update__generation_does_not_go_back),

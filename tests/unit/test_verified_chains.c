@@ -1,4 +1,4 @@
-#include "server/http/verified_chains.h"
+#include "server/http/client_trust.h"
 #include "tests/unit/check.h"
 
 #define LITERAL(s)               \

@@ -1,4 +1,4 @@
-#include "server/parse/warnings.h"
+#include "server/request/respond.h"
 #include "tests/unit/check.h"
 
 /* The headers of some warnings. */

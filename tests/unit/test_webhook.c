@@ -1,4 +1,4 @@
-#include "delegation/webhooks/webhook.h"
+#include "delegation/webhook.h"
 #include "tests/unit/api_world.h"
 
 #define RULES \

@@ -1,4 +1,4 @@
-#include "delegation/webhooks/webhook_answer.h"
+#include "delegation/webhook_call.h"
 #include "tests/unit/api_world.h"
 
 #define UID "0a0a"

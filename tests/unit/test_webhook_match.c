@@ -1,12 +1,12 @@
-#include "delegation/webhooks/webhook_match.h"
+#include "delegation/webhook.h"
 #include "tests/unit/api_world.h"
 
-/* Through which door the write of `q` would be shown under these rules; NULL: not at all. */
+/* Through which version the write of `q` would be shown under these rules; NULL: not at all. */
 struct row {
 	const char *rules;
 	bool is_equivalent;
-	const char *door, *operation, *ns, *subresource;
-	const char *expected; /* version of a door; NULL: none */
+	const char *version, *operation, *ns, *subresource;
+	const char *expected; /* the name of a version; NULL: none */
 };
 
 #define RULE(operations, groups, versions, resources)                                             \
@@ -39,7 +39,7 @@ static const struct row rows[] = {
 	{RULE("\"*\"", "\"apps\"", "\"v1\"", "\"*\""), false, V1, "UPDATE", "a", "", NULL},
 	{RULE("\"*\"", "\"\"", "\"v1\"", "\"*\""), false, V1, "UPDATE", "a", "", NULL},
 	{RULE("\"*\"", "\"annals.dev\"", "\"v1beta1\"", "\"*\""), false, V1, "UPDATE", "a", "", NULL},
-	/* The same object by another way: as it asks for, but not through a door that is closed behind a kube-apiserver. */
+	/* The same object by another way: as it asks for, but not through a version that is closed behind a kube-apiserver. */
 	{RULE("\"*\"", "\"annals.dev\"", "\"v1beta1\"", "\"*\""), true, V1, "UPDATE", "a", "", "v1beta1"},
 	{RULE("\"*\"", "\"annals.dev\"", "\"v1\"", "\"*\""), true, V1BETA1, "UPDATE", "a", "", "v1"},
 	{RULE("\"*\"", "\"annals.dev\"", "\"v1\",\"v1beta1\"", "\"*\""), true, V1BETA1, "UPDATE", "a", "", "v1beta1"},
@@ -67,10 +67,10 @@ static struct webhook webhook_of(struct api_world *w, const char *rules, bool is
 	return h;
 }
 
-static struct webhook_question question_of(const char *door, const char *operation, const char *ns, const char *subresource)
+static struct webhook_question question_of(const char *version, const char *operation, const char *ns, const char *subresource)
 {
 	struct webhook_question q = {.operation = operation, .ns = str_of(ns), .subresource = str_of(subresource)};
-	q.kind = world_door(door, &q.door);
+	q.kind = world_version(version, &q.version);
 	return q;
 }
 
@@ -80,16 +80,16 @@ static void test_webhook_rules__say_what_is_shown(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct row *row = &rows[i];
 		struct webhook h = webhook_of(w, row->rules, row->is_equivalent);
-		struct webhook_question q = question_of(row->door, row->operation, row->ns, row->subresource);
-		const struct door *door = webhook_door(&h, &q);
-		const char *got = door ? door->version : NULL;
+		struct webhook_question q = question_of(row->version, row->operation, row->ns, row->subresource);
+		const struct version *version = webhook_version(&h, &q);
+		const char *got = version ? version->name : NULL;
 		if (!got != !row->expected || (got && strcmp(got, row->expected) != 0)) {
-			fail_msg("%zu: %s of %s under %s: %s", i, row->operation, row->door, row->rules, got ? got : "none");
+			fail_msg("%zu: %s of %s under %s: %s", i, row->operation, row->version, row->rules, got ? got : "none");
 		}
 	}
 }
 
-static void test_webhook_rules__earlier_ones_choose_the_door(void **state)
+static void test_webhook_rules__earlier_ones_choose_the_version(void **state)
 {
 	struct api_world *w = *state;
 	struct webhook h = webhook_of(w,
@@ -97,7 +97,7 @@ static void test_webhook_rules__earlier_ones_choose_the_door(void **state)
 		"{\"operations\":[\"CREATE\"],\"apiGroups\":[\"*\"],\"apiVersions\":[\"v1\"],\"resources\":[\"*\"]}]",
 		true);
 	struct webhook_question q = question_of(V1BETA1, "CREATE", "a", "");
-	assert_string_equal(webhook_door(&h, &q)->version, "v1");
+	assert_string_equal(webhook_version(&h, &q)->name, "v1");
 }
 
 static void test_webhook_rules__that_could_never_mean_us_are_known(void **state)
@@ -181,7 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(test_webhook_rules__say_what_is_shown),
-		API_TEST(test_webhook_rules__earlier_ones_choose_the_door),
+		API_TEST(test_webhook_rules__earlier_ones_choose_the_version),
 		API_TEST(test_webhook_rules__that_could_never_mean_us_are_known),
 		API_TEST(test_webhook_objects__either_will_do),
 		API_TEST(test_webhook_objects__an_empty_selector_selects_all_and_an_absent_one_nothing),

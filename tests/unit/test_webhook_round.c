@@ -1,4 +1,4 @@
-#include "delegation/webhooks/webhook_round.h"
+#include "delegation/webhook_round.h"
 #include "tests/unit/api_world.h"
 #include "tests/unit/delegation_world.h"
 
@@ -12,6 +12,9 @@
 #define CHANGES \
 	"{\"response\":{\"allowed\":true,\"patch\":\"W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9yZXZpc2lvbiIsInZhbHVlIjo1fV0=\"}}"
 #define NAMESPACE(label) "{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\",\"labels\":{\"a\":\"" label "\"}}}"
+#define ABSENT(plural, name)                                                                                        \
+	"{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":404,\"reason\":\"NotFound\",\"message\":\"because\"," \
+	"\"details\":{\"kind\":\"" plural "\",\"name\":\"" name "\"}}"
 
 /* Webhooks at a server that says what the steps say; those of v1beta1 need not repeat a uid that no test knows. */
 struct stage {
@@ -58,7 +61,7 @@ static void open_stage(struct stage *s, struct api_world *w, size_t n_hooks, con
 	buf_done(&err);
 	s->q = (struct webhook_question){
 		.base = asker_init(&s->asker, LONG_MS), .operation = "CREATE", .ns = STR("n"), .user = &s->user};
-	s->q.kind = world_door(V1, &s->q.door);
+	s->q.kind = world_version(V1, &s->q.version);
 	s->q.object = world_decode(w, V1, OBJECT);
 }
 
@@ -211,7 +214,7 @@ static void test_mutating__a_deletion_cannot_be_changed(void **state)
 	close_stage(&s);
 }
 
-static void test_mutating__objects_go_through_the_door_that_is_wanted(void **state)
+static void test_mutating__objects_go_through_the_version_that_is_wanted(void **state)
 {
 	STAGE(s, 1, {"\"requestKind\":{\"group\":\"annals.dev\",\"version\":\"v1\"", SCRIPT_WHOLE, 200, NULL, CHANGES});
 	s.set->v[0].rules[0].versions.v[0] = STR("v1beta1");
@@ -236,7 +239,7 @@ static void test_mutating__a_view_is_of_its_own_kind(void **state)
 		 "\"version\":\"v1beta1\",\"resource\":\"statefulsets\"},\"subResource\":\"scale\",\"requestKind\":{\"group\":"
 		 "\"autoscaling\",\"version\":\"v1\",\"kind\":\"Scale\"}",
 			SCRIPT_WHOLE, 200, NULL, SCALES});
-	s.q.kind = world_door("annals.dev/v1beta1/statefulsets", &s.q.door);
+	s.q.kind = world_version("annals.dev/v1beta1/statefulsets", &s.q.version);
 	s.q.subresource = STR("scale");
 	s.q.sub = kind_subresource(s.q.kind, s.q.subresource);
 	struct object *set = world_decode(
@@ -257,12 +260,12 @@ static void test_mutating__a_view_is_of_its_own_kind(void **state)
 	"b3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9yZXZpc2lvbiIsInZhbHVlIjo1fV0="                             \
 	"\"}}"
 
-static void test_mutating__a_digest_that_a_door_shows_is_shown_and_not_kept(void **state)
+static void test_mutating__a_digest_that_a_version_shows_is_shown_and_not_kept(void **state)
 {
 	STAGE(s, 1, {"\"annals.dev/digest\":\"gjgmgtmskp97", SCRIPT_WHOLE, 200, NULL, CHANGES_WHAT_IS_SHOWN});
 	s.set->v[0].rules[0].groups.v[0] = STR("annals.dev");
 	s.set->v[0].is_equivalent = true;
-	s.q.kind = world_door("apps/v1/controllerrevisions", &s.q.door);
+	s.q.kind = world_version("apps/v1/controllerrevisions", &s.q.version);
 	const struct webhook_question *q = ask(&s, WEBHOOKS_MUTATING);
 	assert_non_null(q->changed);
 	assert_str(json_text(json_gets(q->changed, "apiVersion")), "apps/v1");
@@ -374,12 +377,28 @@ static void test_namespaces__that_are_not_selected_are_left_alone(void **state)
 
 static void test_namespaces__that_are_not_there_refuse(void **state)
 {
-	STAGE(s, 1, {NULL, SCRIPT_WHOLE, 404, NULL, STATUS(404, "NotFound")});
+	STAGE(s, 1, {NULL, SCRIPT_WHOLE, 404, NULL, ABSENT("namespaces", "n")});
 	look_at_namespace(&s, "b");
 	const struct webhook_question *q = ask(&s, WEBHOOKS_VALIDATING);
 	assert_int_equal(q->st.code, 404);
 	assert_str(q->st.message, "namespaces \"n\" not found");
 	close_stage(&s);
+}
+
+/* Of a proxy, of a server whose resources are still being registered, or of another object. */
+static void test_namespaces__are_not_absent_for_any_404(void **state)
+{
+	static const char *const texts[] = {"{}", "{\"error\":\"not found\"}", STATUS(404, ""), STATUS(404, "NotFound"),
+		ABSENT("namespaces", "m"), ABSENT("pods", "n")};
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		STAGE(s, 1, {NULL, SCRIPT_WHOLE, 404, NULL, texts[i]});
+		look_at_namespace(&s, "b");
+		const struct webhook_question *q = ask(&s, WEBHOOKS_VALIDATING);
+		assert_int_equal(q->st.code, 500);
+		assert_true(str_starts(q->st.message, STR("Internal error occurred: Get \"/api/v1/namespaces/n\": ")));
+		assert_false(str_ends(q->st.message, STR(": ")));
+		close_stage(&s);
+	}
 }
 
 static void test_namespaces__that_cannot_be_asked_for_refuse(void **state)
@@ -410,9 +429,9 @@ int main(void)
 		API_TEST(test_mutating__a_refusal_is_the_end),
 		API_TEST(test_mutating__failures_are_passed_over_where_the_policy_says_so),
 		API_TEST(test_mutating__a_deletion_cannot_be_changed),
-		API_TEST(test_mutating__objects_go_through_the_door_that_is_wanted),
+		API_TEST(test_mutating__objects_go_through_the_version_that_is_wanted),
 		API_TEST(test_mutating__a_view_is_of_its_own_kind),
-		API_TEST(test_mutating__a_digest_that_a_door_shows_is_shown_and_not_kept),
+		API_TEST(test_mutating__a_digest_that_a_version_shows_is_shown_and_not_kept),
 		API_TEST(test_validating__one_refusal_refuses),
 		API_TEST(test_validating__the_first_refusal_counts),
 		API_TEST(test_validating__all_are_waited_for),
@@ -423,6 +442,7 @@ int main(void)
 		API_TEST(test_namespaces__are_asked_for_when_they_are_not_known),
 		API_TEST(test_namespaces__that_are_not_selected_are_left_alone),
 		API_TEST(test_namespaces__that_are_not_there_refuse),
+		API_TEST(test_namespaces__are_not_absent_for_any_404),
 		API_TEST(test_namespaces__that_cannot_be_asked_for_refuse),
 		API_TEST(test_dry_runs__are_refused_where_there_are_effects),
 	};

@@ -1,4 +1,4 @@
-#include "delegation/webhooks/webhooks.h"
+#include "delegation/webhooks.h"
 #include "tests/unit/api_world.h"
 #include "tests/unit/delegation_world.h"
 
@@ -26,7 +26,7 @@ static void open_stage(struct stage *s, struct api_world *w, int64_t patience_ms
 	mem_free(url);
 	buf_done(&err);
 	s->q = (struct webhook_question){.base = asker_init(&s->asker, patience_ms), .operation = "CREATE", .ns = STR("n")};
-	s->q.kind = world_door("annals.dev/v1/controllerrevisions", &s->q.door);
+	s->q.kind = world_version("annals.dev/v1/controllerrevisions", &s->q.version);
 	s->q.object = world_decode(w, "annals.dev/v1/controllerrevisions",
 		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/"
 		"v1\",\"metadata\":{\"generateName\":\"a-\"},\"data\":{}}");

@@ -96,7 +96,7 @@ static void test_write_queue__keys_have_nothing_to_do_with_each_other(void **sta
 	assert_int_equal(b->after, 0);
 	write_turn_leave(s, &a->turn, 7);
 	assert_true(take(s, again));
-	assert_int_equal(again->after, 0); /* nobody waited to be told */
+	assert_int_equal(again->after, 0); /* nobody waited for it */
 	write_turn_leave(s, &again->turn, 0);
 	write_turn_leave(s, &b->turn, 0);
 	writer_free(a);

@@ -1,7 +1,7 @@
 /* Two servers on one store. A transaction of one is held while the other one writes what it should have known of: the guard of the transaction must
  * notice, whoever is faster elsewhere. Only guards can: when the transaction was decided everything was as the server said.
  *
- * The other way round, a server is not told what another one has written: what it refuses must not rest on that. */
+ * The other way round, a server does not see the writes of another one: what it refuses must not rest on that. */
 #include "server/server.h"
 #include "tests/double/wrapper.h"
 #include "tests/unit/cache_world.h"
@@ -130,7 +130,7 @@ struct side {
 };
 
 struct replicas {
-	struct storage *memory, *gate; /* gate: what ours is told through; in front of it the toll, which owns both */
+	struct storage *memory, *gate; /* gate: the way of our events; in front of it the toll, which owns both */
 	struct toll *toll;
 	struct side ours, other;     /* the other one uses the memory */
 	struct agreement *agreement; /* of ours; NULL: it has none */
@@ -747,7 +747,7 @@ static void test_writes__preconditions_name_the_object(void **state)
 	ask(p, &p->other, "GET", REVISIONS "/r", "", 404);
 }
 
-/* ---- what is told late ---- */
+/* ---- late events ---- */
 
 /* Ours hears of nothing any more. What it would refuse it must look at again, which it cannot before it hears. */
 static struct str ask_behind(struct replicas *p, const char *method, const char *target, const char *body, unsigned status)

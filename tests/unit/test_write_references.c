@@ -61,7 +61,7 @@ static void change(struct webhook_question *q, const char *text)
 	status_init(&st, q->base.arena);
 	assert_int_equal(patch_parse(&patch, PATCH_MERGE, str_of(text), JSON_LIMITS_DEFAULT, q->base.arena, NULL, &st), 0);
 	assert_int_equal(
-		patch_merge(&changed, object_to_json(q->object, q->door, q->base.arena), patch, q->base.arena, &st), 0);
+		patch_merge(&changed, object_to_json(q->object, q->version, q->base.arena), patch, q->base.arena, &st), 0);
 	q->changed = changed;
 }
 

@@ -135,7 +135,7 @@ static void change(struct webhook_question *q, const char *object)
 
 static int64_t revision_of(const struct webhook_question *q)
 {
-	return member_int(object_to_json(q->object, q->door, q->base.arena), "revision");
+	return member_int(object_to_json(q->object, q->version, q->base.arena), "revision");
 }
 
 /* ---- a server behind it ---- */

@@ -245,6 +245,75 @@ static void test_yaml_from_json__writes_as_go(void **state)
 	}
 }
 
+static void test_yaml_writer__slices_are_the_same_document(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(writing_cases); i++) {
+		enum yaml_progress progress = YAML_UNFINISHED;
+		struct json *j;
+		size_t at;
+		assert_int_equal(json_parse(&j, &f->arena, str_of(writing_cases[i].in), JSON_LIMITS_DEFAULT, &at), 0);
+		buf_clear(&f->out);
+		struct yaml_writer *w = yaml_writer_new(&f->out, j);
+		while (progress == YAML_UNFINISHED) {
+			progress = yaml_writer_step(w, 1);
+		}
+		yaml_writer_free(w);
+		assert_int_equal(progress, YAML_WRITTEN);
+		assert_str(buf_str(&f->out), writing_cases[i].out);
+	}
+}
+
+static void test_yaml_writer__may_be_left_unfinished(void **state)
+{
+	struct fixture *f = *state;
+	struct json *j;
+	size_t at;
+
+	assert_int_equal(json_parse(&j, &f->arena, STR("{\"b\":[{\"c\":[1]}],\"a\":1}"), JSON_LIMITS_DEFAULT, &at), 0);
+	struct yaml_writer *w = yaml_writer_new(&f->out, j);
+	assert_int_equal(yaml_writer_step(w, 4), YAML_UNFINISHED);
+	yaml_writer_free(w); /* its memory is the leak checker's business */
+	buf_done(&f->out);
+	buf_init(&f->out, 3);
+	w = yaml_writer_new(&f->out, j);
+	assert_int_equal(yaml_writer_step(w, 100), YAML_FAILED);
+	yaml_writer_free(w);
+}
+
+static const struct {
+	const char *in, *out;
+} visible_cases[] = {
+	{"\"hot \\ud83d\\ude00\"", "hot \xf0\x9f\x98\x80\n"},
+	{"\"one\\n\\ud83d\\ude00 two\\n\"", "|\n  one\n  \xf0\x9f\x98\x80 two\n"},
+	{"{\"a\":\"ad\\u200bmin\",\"b\":\"gr\\u00fcn\",\"c\":\"\\ud83d\\ude00\\u202e\"}",
+		"a: \"ad\\u200bmin\"\nb: gr\xc3\xbcn\nc: \"\xf0\x9f\x98\x80\\u202e\"\n"},
+	{"\"\\udb40\\udc41\"", "\"\\U000E0041\"\n"}, {"\"a\\u001b[2J\\u009b\"", "\"a\\e[2J\\x9B\"\n"},
+	{"\"\\ue000\\ue400 \\ud83d\\ude00\"",
+		"\"\xee\x80\x80\xee\x90\x80 \\U0001F600\"\n"}, /* private characters are themselves */
+};
+
+static void test_yaml_from_json_visible__escapes_what_needs_it_alone(void **state)
+{
+	struct fixture *f = *state;
+	for (size_t i = 0; i < ARRAY_SIZE(visible_cases); i++) {
+		struct json *j, *again;
+		struct str error;
+		struct buf json;
+		size_t at;
+		buf_init(&json, 4096);
+		assert_int_equal(json_parse(&j, &f->arena, str_of(visible_cases[i].in), JSON_LIMITS_DEFAULT, &at), 0);
+		buf_clear(&f->out);
+		assert_true(yaml_from_json_visible(&f->out, j));
+		assert_str(buf_str(&f->out), visible_cases[i].out);
+		assert_int_equal(yaml_to_json(&json, buf_str(&f->out), YAML_LIMITS_DEFAULT, &f->arena, &error, NULL), 0);
+		assert_int_equal(json_parse(&again, &f->arena, buf_str(&json), JSON_LIMITS_DEFAULT, &at), 0);
+		assert_true(json_equal(j, again));
+		buf_done(&json);
+	}
+}
+
 static void test_yaml_from_json__stops_at_the_ceiling(void **state)
 {
 	struct fixture *f = *state;
@@ -273,7 +342,10 @@ int main(void)
 		WITH_FIXTURE(test_yaml_to_json__depth_and_values_are_bounded),
 		WITH_FIXTURE(test_yaml_to_json__aliases_cannot_outgrow_the_buffer),
 		WITH_FIXTURE(test_yaml_from_json__writes_as_go),
+		WITH_FIXTURE(test_yaml_writer__slices_are_the_same_document),
+		WITH_FIXTURE(test_yaml_writer__may_be_left_unfinished),
 		WITH_FIXTURE(test_yaml_from_json__stops_at_the_ceiling),
+		WITH_FIXTURE(test_yaml_from_json_visible__escapes_what_needs_it_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

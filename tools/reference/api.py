@@ -32,20 +32,20 @@ DEPENDENTS = {
 VERB_ORDER = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
 
-def group_of(door):
-    return door["group"] or "core"
+def group_of(version):
+    return version["group"] or "core"
 
 
-def api_version(door):
-    return f'{door["group"]}/{door["version"]}' if door["group"] else door["version"]
+def api_version(version):
+    return f'{version["group"]}/{version["version"]}' if version["group"] else version["version"]
 
 
-def file_of(kind, door):
-    return f'{group_of(door)}_{door["version"]}_{kind["kind"].lower()}.md'
+def file_of(kind, version):
+    return f'{group_of(version)}_{version["version"]}_{kind["kind"].lower()}.md'
 
 
-def is_annals(door):
-    return door["group"] == "annals.dev"
+def is_annals(version):
+    return version["group"] == "annals.dev"
 
 
 # ---- types ----
@@ -72,8 +72,8 @@ def shared_definitions():
             walk(declared.type_of(field["type"]), kind, within | {name} - {""})
 
     tops = set()
-    for kind, door in declared.doors():
-        type_ = declared.type_of(door["type"])
+    for kind, version in declared.versions():
+        type_ = declared.type_of(version["type"])
         tops.add(type_.get("definition"))
         walk(type_, kind["kind"], frozenset())
     by_name = {}
@@ -131,16 +131,16 @@ def verbs_text(verbs):
     return ", ".join(verb for verb in VERB_ORDER if verb in verbs)
 
 
-def facts(kind, door):
+def facts(kind, version):
     short = f' (short: {", ".join(f"`{name}`" for name in kind["shortNames"])})' if kind["shortNames"] else ""
-    root = ("/apis/" if door["group"] else "/api/") + api_version(door)
-    yield "API version", f"`{api_version(door)}`"
+    root = ("/apis/" if version["group"] else "/api/") + api_version(version)
+    yield "API version", f"`{api_version(version)}`"
     yield "resource", f'`{kind["resource"]}`{short}'
     if kind["categories"]:
         yield "categories", ", ".join(f"`{name}`" for name in kind["categories"])
     yield "path", f'`{root}{"/namespaces/NAMESPACE" if kind.get("namespaced") else ""}/{kind["resource"]}`'
     yield "scope", "namespaced" if kind.get("namespaced") else "cluster"
-    yield "served by", "`annals up` and `annals serve --standalone`" if door.get("standaloneOnly") else "every server"
+    yield "served by", "`annals up` and `annals serve --standalone`" if version.get("standaloneOnly") else "every server"
     yield "verbs", verbs_text(kind["verbs"])
     if kind.get("answered"):
         yield "stored", "no: the server answers the object, and keeps nothing"
@@ -149,31 +149,31 @@ def facts(kind, door):
         yield "objects that it owns, when it is deleted", DEPENDENTS[kind["dependents"]]
     if kind.get("expires"):
         yield "lifetime", "as `--event-ttl` says, from its last write"
-    if "deprecation" in door:
-        yield "deprecated", door["deprecation"]
+    if "deprecation" in version:
+        yield "deprecated", version["deprecation"]
 
 
-def columns_rows(kind, door):
+def columns_rows(kind, version):
     for column in kind["columns"]:
-        if not column.get("annalsOnly") or is_annals(door):
+        if not column.get("annalsOnly") or is_annals(version):
             # Upstream's descriptions of a name and an age are whole paragraphs.
             is_upstreams = column["name"] in ("Name", "Age")
             doc = column["doc"].partition(". ")[0] + "." if is_upstreams else column["doc"]
             yield [column["name"].upper(), "`-o wide`" if column.get("wide") else "always", page.plain(doc)]
 
 
-def selectors(kind, door):
+def selectors(kind, version):
     yield "metadata.name"
     if kind.get("namespaced"):
         yield "metadata.namespace"
     for field in kind["selectable"]:
-        if not field.get("annalsOnly") or is_annals(door):
-            yield door["fieldAliases"].get(field["path"], field["path"])
+        if not field.get("annalsOnly") or is_annals(version):
+            yield version["fieldAliases"].get(field["path"], field["path"])
 
 
-def subresource_rows(kind, door):
+def subresource_rows(kind, version):
     for sub in kind["subresources"]:
-        if sub.get("annalsOnly") and not is_annals(door):
+        if sub.get("annalsOnly") and not is_annals(version):
             continue
         body = "the object itself"
         if sub.get("diff"):
@@ -183,32 +183,32 @@ def subresource_rows(kind, door):
         yield [f'`{sub["name"]}`', verbs_text(sub["verbs"]), body]
 
 
-def others(kind, door):
+def others(kind, version):
     """The same objects in other API versions."""
-    for other in kind["doors"]:
-        if other is not door:
+    for other in kind["versions"]:
+        if other is not version:
             yield f"[{api_version(other)}]({file_of(kind, other)})"
 
 
-def kind_page(kind, door, shared):
-    type_ = declared.type_of(door["type"])
+def kind_page(kind, version, shared):
+    type_ = declared.type_of(version["type"])
     text = ["For people who write or read objects of this kind.", "", type_["doc"], ""]
-    found = list(others(kind, door))
+    found = list(others(kind, version))
     if found:
         text += [f'The same objects are readable and writable in other API versions: {", ".join(found)}.', ""]
-    text += [page.table(["", ""], [[f"**{name}**", value] for name, value in facts(kind, door)]), ""]
-    example = EXAMPLES / file_of(kind, door).replace(".md", ".yaml")
+    text += [page.table(["", ""], [[f"**{name}**", value] for name, value in facts(kind, version)]), ""]
+    example = EXAMPLES / file_of(kind, version).replace(".md", ".yaml")
     if example.exists():
         text += ["## Example", "", "```yaml", example.read_text().rstrip(), "```", ""]
     text += ["## Fields", "", page.table(FIELDS, field_rows(type_, shared)), ""]
     if kind["columns"]:
-        text += ["## Columns", "", "`kubectl get` shows:", "", page.table(["column", "shown", "description"], columns_rows(kind, door)), ""]
+        text += ["## Columns", "", "`kubectl get` shows:", "", page.table(["column", "shown", "description"], columns_rows(kind, version)), ""]
     if "list" in kind["verbs"]:
-        names = ", ".join(f"`{name}`" for name in selectors(kind, door))
+        names = ", ".join(f"`{name}`" for name in selectors(kind, version))
         text += ["## Field selectors", "", f"`--field-selector` takes {names}.", ""]
         for reference in kind["references"]:
             text += [f'`{reference["prefix"]}NAME=true` selects the objects that refer to the {reference["kind"]} NAME.', ""]
-    rows = list(subresource_rows(kind, door))
+    rows = list(subresource_rows(kind, version))
     if rows:
         text += ["## Subresources", "", page.table(["subresource", "verbs", "body"], rows), ""]
     rows = list(states.condition_rows(kind["kind"]))
@@ -229,11 +229,11 @@ def shared_page(shared):
 
 
 def index_rows(is_wanted):
-    found = [(kind, door) for kind, door in declared.doors() if is_wanted(door)]
-    for kind, door in sorted(found, key=lambda pair: (group_of(pair[1]), pair[1]["version"], pair[0]["kind"])):
+    found = [(kind, version) for kind, version in declared.versions() if is_wanted(version)]
+    for kind, version in sorted(found, key=lambda pair: (group_of(pair[1]), pair[1]["version"], pair[0]["kind"])):
         names = ", ".join([f'`{kind["resource"]}`', *(f"`{name}`" for name in kind["shortNames"])])
-        note = "deprecated" if "deprecation" in door else "answered, not stored" if kind.get("answered") else ""
-        yield [f"[{kind['kind']}]({file_of(kind, door)})", api_version(door), names, "yes" if kind.get("namespaced") else "no", note, kind["doc"]]
+        note = "deprecated" if "deprecation" in version else "answered, not stored" if kind.get("answered") else ""
+        yield [f"[{kind['kind']}]({file_of(kind, version)})", api_version(version), names, "yes" if kind.get("namespaced") else "no", note, kind["doc"]]
 
 
 INDEX = """
@@ -242,7 +242,8 @@ For people who look for a kind or a field.
     kubectl explain recorder.spec.resources
 
 says the same in a terminal. The types that several kinds have in common are on [a page of their own]({shared}).
-OpenAPI documents are in the folder `openapi/`: `swagger.json` (v2) and `v3/` (one for each group and version).
+`make docs` writes OpenAPI documents into the folder `openapi/`: `swagger.json` (v2) and `v3/` (one for each
+group and version). A server answers the same at `/openapi/v2` and `/openapi/v3`.
 
 ## Kinds of annals, which every server serves
 
@@ -258,11 +259,11 @@ Behind a kube-apiserver these are that server's.
 
 def main(root):
     shared = shared_definitions()
-    for kind, door in declared.doors():
-        page.write(root, f"{FOLDER}/{file_of(kind, door)}", f'{kind["kind"]} ({api_version(door)})', MADE_FROM, kind_page(kind, door, shared))
+    for kind, version in declared.versions():
+        page.write(root, f"{FOLDER}/{file_of(kind, version)}", f'{kind["kind"]} ({api_version(version)})', MADE_FROM, kind_page(kind, version, shared))
     page.write(root, f"{FOLDER}/{SHARED}", "Types that kinds share", MADE_FROM, shared_page(shared))
     head = ["kind", "API version", "resource", "namespaced", "", "what it is"]
-    text = INDEX.format(shared=SHARED, annals=page.table(head, index_rows(is_annals)), others=page.table(head, index_rows(lambda door: not is_annals(door))))
+    text = INDEX.format(shared=SHARED, annals=page.table(head, index_rows(is_annals)), others=page.table(head, index_rows(lambda version: not is_annals(version))))
     page.write(root, f"{FOLDER}/README.md", "API reference", MADE_FROM, text)
 
 

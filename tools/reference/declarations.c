@@ -1,5 +1,6 @@
-/* Says in JSON what the kinds declare, for the generators of reference pages and of Go types; and prints documents of OpenAPI as
- * a standalone server answers them. The declarations are tables of C: whoever links them has them whole, a parser would guess. */
+/* Writes the declarations of the kinds as JSON, for the generators of reference pages and of Go
+ * types; also prints documents of OpenAPI as a standalone server answers them. The declarations are
+ * tables of C: a program that links them has them whole, while a parser would guess. */
 #include "cli/common/command.h"
 #include "server/discovery/openapi.h"
 
@@ -149,23 +150,23 @@ static int64_t type_id(struct writer *w, const struct type *type)
 
 /* ---- kinds ---- */
 
-static struct json *doors_json(struct writer *w, const struct kind *k)
+static struct json *versions_json(struct writer *w, const struct kind *k)
 {
 	struct json *list = json_array(&w->arena);
 
-	for (size_t i = 0; i < k->n_doors; i++) {
-		const struct door *d = &k->doors[i];
+	for (size_t i = 0; i < k->n_versions; i++) {
+		const struct version *v = &k->versions[i];
 		struct json *object = json_object(&w->arena);
-		put_text(w, object, "group", d->group);
-		put_text(w, object, "version", d->version);
-		put_text(w, object, "definition", d->definition);
-		put_text(w, object, "deprecation", d->deprecation);
-		put_flag(w, object, "standaloneOnly", d->standalone_only);
-		put_flag(w, object, "own", door_is_own(d, k));
-		put_flag(w, object, "stored", i == k->storage_door && kind_is_stored(k));
-		put(w, object, "type", json_int(&w->arena, type_id(w, door_type(k, d))));
+		put_text(w, object, "group", v->group);
+		put_text(w, object, "version", v->name);
+		put_text(w, object, "definition", v->definition);
+		put_text(w, object, "deprecation", v->deprecation);
+		put_flag(w, object, "standaloneOnly", v->standalone_only);
+		put_flag(w, object, "own", version_is_own(v, k));
+		put_flag(w, object, "stored", i == k->storage_version && kind_is_stored(k));
+		put(w, object, "type", json_int(&w->arena, type_id(w, version_type(k, v))));
 		struct json *aliases = json_object(&w->arena);
-		for (const struct field_alias *a = d->field_aliases; a && a->name; a++) {
+		for (const struct field_alias *a = v->field_aliases; a && a->name; a++) {
 			put_text(w, aliases, a->path, a->name);
 		}
 		put(w, object, "fieldAliases", aliases);
@@ -227,11 +228,11 @@ static struct json *subresources_json(struct writer *w, const struct kind *k)
 		put_text(w, object, "name", s->name);
 		put_verbs(w, object, s->verbs);
 		put_flag(w, object, "annalsOnly", s->annals_only);
-		put_flag(w, object, "diff", s->is_diff);
+		put_flag(w, object, "diff", s->extension == EXTENSION_DIFF);
 		if (s->view) {
 			put_text(w, object, "viewKind", s->view->kind->kind);
-			put_text(w, object, "viewGroup", s->view->kind->doors[0].group);
-			put_text(w, object, "viewVersion", s->view->kind->doors[0].version);
+			put_text(w, object, "viewGroup", s->view->kind->versions[0].group);
+			put_text(w, object, "viewVersion", s->view->kind->versions[0].name);
 		}
 		json_append(&w->arena, list, object);
 	}
@@ -257,13 +258,13 @@ static struct json *kind_json(struct writer *w, const struct kind *k)
 	put_text(w, object, "dependents", policies[k->dependents]);
 	put_verbs(w, object, k->verbs);
 	put_flag(w, object, "namespaced", k->is_namespaced);
-	put_flag(w, object, "answered", k->is_answered);
+	put_flag(w, object, "answered", k->extension);
 	put_flag(w, object, "unconditionalUpdate", k->unconditional_update);
 	put_flag(w, object, "createOnUpdate", k->create_on_update);
 	put_flag(w, object, "expires", k->expires);
 	put_flag(w, object, "protected", k->is_protected);
 	put_list(w, object, "resetFields", k->reset_fields);
-	put(w, object, "doors", doors_json(w, k));
+	put(w, object, "versions", versions_json(w, k));
 	put(w, object, "columns", columns_json(w, k));
 	put(w, object, "selectable", selectable_json(w, k));
 	put(w, object, "references", references_json(w, k));

@@ -22,9 +22,9 @@ def type_of(index):
     return declarations()["types"][index]
 
 
-def doors():
-    """(kind, door) of each API version of each kind."""
-    return [(kind, door) for kind in declarations()["kinds"] for door in kind["doors"]]
+def versions():
+    """(kind, version) of each API version of each kind."""
+    return [(kind, version) for kind in declarations()["kinds"] for version in kind["versions"]]
 
 
 def short_name(type_):

@@ -108,14 +108,14 @@ class Package:
         self.used = set()
         self.structs = {}  # name: (definition, documentation, fields)
         self.kinds = []
-        for kind, door in declared.doors():
-            if (door["group"], door["version"]) == (GROUP, version):
-                self.add_kind(kind, door)
+        for kind, found in declared.versions():
+            if (found["group"], found["version"]) == (GROUP, version):
+                self.add_kind(kind, found)
 
-    def add_kind(self, kind, door):
-        type_ = declared.type_of(door["type"])
+    def add_kind(self, kind, version):
+        type_ = declared.type_of(version["type"])
         fields = [Field(self, field) for field in type_["fields"] if field["name"] not in ("kind", "apiVersion", "metadata")]
-        self.kinds.append((kind, door, type_, fields))
+        self.kinds.append((kind, version, type_, fields))
 
     def type_name(self, type_):
         kind = type_["kind"]
@@ -159,10 +159,10 @@ class Package:
 
     def types_go(self):
         lines = self.head(self.used | {"metav1"})
-        for kind, door, type_, fields in self.kinds:
+        for kind, version, type_, fields in self.kinds:
             lines += [*comment(f'{kind["kind"]}: {type_["doc"]}')]
-            if "deprecation" in door:
-                lines += ["//", *comment(f'Deprecated: {door["deprecation"].partition("; ")[2]}.')]
+            if "deprecation" in version:
+                lines += ["//", *comment(f'Deprecated: {version["deprecation"].partition("; ")[2]}.')]
             lines += [f'type {kind["kind"]} struct {{', '\tmetav1.TypeMeta `json:",inline"`', "", "\t// +optional", '\tmetav1.ObjectMeta `json:"metadata,omitempty"`']
             for field in fields:
                 lines += ["", *field.declaration()]

@@ -13,18 +13,19 @@ import states
 TOPICS = {
     "cache": ("server", "The copy of etcd's objects in memory.", "Look whether etcd answers: `annals doctor`. The server goes on by itself when it does."),
     "controllers": ("controllers", "All controllers together, and the server that they ask.", "Look whether the server answers, and which rights the message names."),
-    "dependent-controller": ("controllers", "Dependents.", "Mend what the message names; the controller tries again."),
+    "dependent-controller": ("controllers", "Dependents.", "Fix what the message names; the controller tries again."),
     "etcd": ("server", "Alarms of etcd.", "See [etcd is full](../how-to/etcd-full.md). Writes are refused until the alarm is gone."),
-    "fake-kubelet": ("controllers", "Nodes that are played.", "Mend what the message names; the controller tries again."),
-    "garbage-collector-controller": ("controllers", "Objects whose owners are gone.", "Mend what the message names; the controller tries again."),
+    "default-objects-controller": ("controllers", "Objects that every namespace has.", "Fix what the message names; the controller tries again."),
+    "fake-kubelet": ("controllers", "Simulated nodes.", "Fix what the message names; the controller tries again."),
+    "garbage-collector-controller": ("controllers", "Objects whose owners are gone.", "Fix what the message names; the controller tries again."),
     "migration": ("server", "StorageMigrations.", "Read the conditions of the StorageMigration."),
     "namespace-controller": ("controllers", "Namespaces that are deleted.", "Read the conditions of the namespace."),
-    "persistentvolumeclaim-protection-controller": ("controllers", "Claims that are deleted while pods use them.", "Mend what the message names; the controller tries again."),
-    "provider-finalization-controller": ("controllers", "Providers that are deleted.", "Mend what the message names; the controller tries again."),
+    "persistentvolumeclaim-protection-controller": ("controllers", "Claims that are deleted while pods use them.", "Fix what the message names; the controller tries again."),
+    "provider-finalization-controller": ("controllers", "Providers that are deleted.", "Fix what the message names; the controller tries again."),
     "recorder-controller": ("controllers", "Recorders, and the histories that they keep.", "Read the events and the status of the Recorder."),
     "request.slow": ("server", "A request took longer than `--slow-request-threshold`. The fields of the line say where the time went.", "Look at `etcd_ms`: if it is most of the whole, etcd is slow."),
-    "server": ("server", "Certificates, tokens and rights, webhooks, the audit log, connections.", "Mend what the message names."),
-    "start": ("both", "The start of a program.", "Mend what the message names."),
+    "server": ("server", "Certificates, tokens and rights, webhooks, the audit log, connections.", "Fix what the message names."),
+    "start": ("both", "The start of a program.", "Fix what the message names."),
     "statefulset-controller": ("controllers", "StatefulSets.", "Read the events of the StatefulSet."),
     "stop": ("both", "The end of a program.", "Nothing: requests that were under way when the program ended are sent again by their clients."),
     "storage-version": ("server", "Which version each replica stores.", "Read the StorageVersions. Upgrade the replicas that lag behind."),
@@ -39,7 +40,7 @@ FOLDERS = {
     "migration/": "migration",
     "server/": "server",
     "storage/agreement/": "storage-version",
-    "storage/alarms.c": "etcd",
+    "storage/upkeep.c": "etcd",
     "storage/cache/": "cache",
 }
 LOGS = {"log_error": 0, "log_warning": 0, "log_info": 0, "log_write": 1, "log_write_fields": 1}
@@ -77,7 +78,10 @@ def said():
     found = collections.defaultdict(set)
     says_of = notices()
     for name, text in source.texts():
-        says = says_of[name.rpartition("/")[0]] | {"cache_say", "recorder_notice"}
+        # A controller that says nothing by itself passes on what its watches say.
+        for controller in CONTROLLER.findall(text) if name.startswith("controllers/") else ():
+            found[controller] |= set()
+        says = says_of[name.rpartition("/")[0]] | {"cache_say", "controller_notice", "recorder_notice"}
         if not re.search(r"\blog_(?:write|error|warning|info)|on_notice|" + "|".join(rf"\b{function}\(" for function in says), text):
             continue
         for function, arguments in source.groups(source.tokens(text), set(LOGS)):

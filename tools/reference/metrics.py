@@ -104,7 +104,7 @@ def with_prefix(found_of):
     """Of metrics whose prefix is the caller's: "%s_request_total"."""
     prefixes = sorted({text for found in found_of.values() for name, arguments in source.groups(found, ["review_metrics_write"])
                        for text in map(source.literal, arguments) if text})
-    found = found_of["delegation/reviews/review_metrics.c"]
+    found = found_of["delegation/call.c"]
     suffixes = [text[len("%s"):] for text in found if isinstance(text, source.Text) and text.startswith("%s_")]
     heads = [arguments for name, arguments in source.groups(found, ["exposition_head"])]
     for prefix in prefixes:

@@ -18,11 +18,14 @@ EVENTS = {
                               "A PersistentVolumeClaim has a controller that is neither the set nor its pod, so the retention policy leaves it alone.",
                               "Take the other controller out of the claim's owner references."),
     "FailedCreate": ("Warning", "StatefulSet", "statefulset-controller", "A pod, a claim or a revision could not be made. The message has the server's answer.",
-                     "Mend what the message names, such as a quota, an admission webhook or an object of that name."),
+                     "Fix what the message names, such as a quota, an admission webhook or an object of that name."),
     "FailedDelete": ("Warning", "StatefulSet", "statefulset-controller", "A pod could not be deleted. The message has the server's answer.",
-                     "Mend what the message names; the controller tries again."),
+                     "Fix what the message names; the controller tries again."),
     "FailedUpdate": ("Warning", "StatefulSet", "statefulset-controller", "A pod or its claims could not be changed. The message has the server's answer.",
-                     "Mend what the message names; the controller tries again."),
+                     "Fix what the message names; the controller tries again."),
+    "Overridden": ("Warning", "Recorder", "recorder-controller",
+                   "Another Recorder, whose name sorts first, records objects that this one selects as well. Its rules count for them: ignore, redact, historyLimit.",
+                   "Change the selectors so that each object has one Recorder, or choose names in the order that is meant."),
     "OwnerRefInvalidNamespace": ("Warning", "any", "garbage-collector-controller", "An owner reference names an object that is not in the namespace of its dependent.",
                                  "Correct the owner reference: an owner is in the same namespace, or in none."),
     "RecordingRefused": ("Warning", "Recorder", "recorder-controller", "The server refused to keep the state of the object that the message names.",
@@ -35,7 +38,7 @@ EVENTS = {
 
 # Each of a kind: the files that set it, its type, what it says, and (status, reason, when).
 CONDITIONS = [
-    ("Dependent", ["controllers/dependents/dependent_plan.c", "controllers/dependents/dependent_look.c"], "Ready", "The Dependent has its implementation.", [
+    ("Dependent", ["controllers/dependents/dependent_plan.c", "controllers/dependents/dependent.c"], "Ready", "The Dependent has its implementation.", [
         ("True", "Implemented", "All that it names is there, and its implementation was made of it."),
         ("False", "ProviderAbsent", "The object that the message names is not there yet. The controller waits for it."),
         ("False", "ProviderUnprotected", "The ControllerRevision that the message names lacks the finalizer that would keep it."),
@@ -52,6 +55,9 @@ CONDITIONS = [
         ("True", "Following", "Every change is recorded."),
         ("False", "NotFollowed", "The resources that the message names are not followed, or not yet."),
     ]),
+    ("Recorder", ["controllers/recorder/report.c"], "Overridden", "Other Recorders record objects that this one selects. Absent where there is none.", [
+        ("True", "AnotherSortsFirst", "The message lists the resources, and the Recorder whose name sorts first."),
+    ]),
     ("StorageMigration", ["migration/migration_plan.c", "migration/migration_plan.h"], "Running", "Objects are being rewritten.", [
         ("True", "StorageVersionMigrationInProgress", "A server rewrites objects; `status.objects` says how far it is."),
         ("False", "MigrationOff", "The server whose turn it is runs with `--storage-migration=Off`. The migration waits."),
@@ -64,7 +70,7 @@ CONDITIONS = [
         ("True", "StorageVersionMigrationFailed", "The message says which object or version hinders it."),
         ("True", "StorageVersionChanged", "The replicas have begun to store another version meanwhile. A new migration is needed."),
     ]),
-    ("StorageVersion", ["migration/version_plan.c"], "AllEncodingVersionsEqual", "All replicas store the resource in one version.", [
+    ("StorageVersion", ["migration/migration_plan.c"], "AllEncodingVersionsEqual", "All replicas store the resource in one version.", [
         ("True", "CommonEncodingVersionSet", "They do: `status.commonEncodingVersion`."),
         ("False", "CommonEncodingVersionUnset", "They do not: `status.storageVersions` has the version of each."),
     ]),
@@ -88,32 +94,32 @@ CONDITIONS = [
         ("True", "SomeFinalizersRemain", "The message counts objects by finalizer: whoever put it there must take it off."),
         ("False", "ContentHasNoFinalizers", "None do."),
     ]),
-    ("Node", ["controllers/kubelet/node_plan.c"], "Ready", "The node takes pods.", [("True", "KubeletReady", "fake-kubelet plays the node.")]),
+    ("Node", ["controllers/kubelet/node_plan.c"], "Ready", "The node takes pods.", [("True", "KubeletReady", "fake-kubelet simulates the node.")]),
     ("Node", ["controllers/kubelet/node_plan.c"], "MemoryPressure", "Memory runs short.", [("False", "KubeletHasSufficientMemory", "Always: there are no processes.")]),
     ("Node", ["controllers/kubelet/node_plan.c"], "DiskPressure", "The disk runs full.", [("False", "KubeletHasNoDiskPressure", "Always: there is no disk.")]),
     ("Node", ["controllers/kubelet/node_plan.c"], "PIDPressure", "Processes run short.", [("False", "KubeletHasSufficientPID", "Always: there are no processes.")]),
-    ("Pod", ["controllers/kubelet/kubelet_status.c"], "Initialized", "Init containers have ended.", [
+    ("Pod", ["controllers/kubelet/kubelet_plan.c"], "Initialized", "Init containers have ended.", [
         ("False", "ContainersNotInitialized", "They have not."),
         ("True", "PodCompleted", "The whole pod has ended. Otherwise a true condition has no reason."),
     ]),
-    ("Pod", ["controllers/kubelet/kubelet_status.c"], "Ready", "The pod takes requests.", [
+    ("Pod", ["controllers/kubelet/kubelet_plan.c"], "Ready", "The pod takes requests.", [
         ("False", "ContainersNotReady", "The containers in the message are not ready."),
         ("False", "ReadinessGatesNotReady", "The condition that the message names, a readiness gate, is not true."),
         ("False", "PodCompleted", "The pod has ended well."),
         ("False", "PodFailed", "The pod has failed."),
     ]),
-    ("Pod", ["controllers/kubelet/kubelet_status.c"], "ContainersReady", "All containers are ready.", [
+    ("Pod", ["controllers/kubelet/kubelet_plan.c"], "ContainersReady", "All containers are ready.", [
         ("False", "ContainersNotReady", "The containers in the message are not."),
         ("False", "PodCompleted", "The pod has ended well."),
         ("False", "PodFailed", "The pod has failed."),
     ]),
-    ("Pod", ["controllers/kubelet/kubelet_status.c"], "PodReadyToStartContainers", "The pod has a network. It is true while the pod runs.", []),
-    ("Pod", ["controllers/kubelet/kubelet_status.c"], "PodScheduled", "The pod has a node.", []),
+    ("Pod", ["controllers/kubelet/kubelet_plan.c"], "PodReadyToStartContainers", "The pod has a network. It is true while the pod runs.", []),
+    ("Pod", ["controllers/kubelet/kubelet_plan.c"], "PodScheduled", "The pod has a node.", [("False", "Unschedulable", "No node takes the pod. The message says why, in kube-scheduler's words.")]),
 ]
 # In those files, and mostly neither a type nor a reason: statuses, phases, kinds, and what is said of containers and addresses.
 OTHER_WORDS = {
     "True", "False", "Unknown", "Broken", "Failed", "Implemented", "Pending", "Running", "Succeeded", "Terminating", "Lease", "Node", "Hostname", "InternalIP", "Always",
-    "Completed", "ContainerCreating", "Error", "PodInitializing",
+    "Completed", "ContainerCreating", "DeadlineExceeded", "Error", "PodInitializing",
 }
 CONDITION_HEAD = ["condition", "it says", "status", "reason", "when"]
 # What the pass over a StatefulSet says is "Failed" or "Successful", and then one of its words.
@@ -127,7 +133,7 @@ def said_events():
         tokens = source.tokens(source.read(name))
         for function, arguments in source.groups(tokens):
             texts = [text for text in map(source.literal, arguments) if text and WORD.fullmatch(text)]
-            if name == PASS and function in ("say", "say_of_pod") and len(arguments[1]) == 1 and texts:
+            if name == PASS and function in ("pass_say", "say_of_pod") and len(arguments[1]) == 1 and texts:
                 is_half = source.literal(arguments[1]) in texts
                 found.update(result + text for text in texts for result in ("Failed", "Successful") if is_half)
             if function == "recorder_event" or (function == "say" and not source.literal(arguments[1])):
@@ -147,11 +153,10 @@ def compare(what, told, said, others=frozenset()):
 def check():
     compare("events", set(EVENTS), said_events())
     for kind in {kind for kind, *_ in CONDITIONS}:
-        told, names = set(), set()
-        for name, files, type_, _, reasons in CONDITIONS:
-            if name == kind:
-                told |= {type_, *(reason for _, reason, _ in reasons)}
-                names |= set(files)
+        own = {file for name, files, *_ in CONDITIONS if name == kind for file in files}
+        rows = [row for row in CONDITIONS if own & set(row[1])]  # a file may speak of two kinds
+        told = {word for _, _, type_, _, reasons in rows for word in (type_, *(reason for _, reason, _ in reasons))}
+        names = {file for _, files, *_ in rows for file in files}
         said = {token for name in names for token in source.tokens(source.read(name)) if isinstance(token, source.Text) and WORD.fullmatch(token)}
         compare(f"conditions of {kind}", told, said, OTHER_WORDS)
 
@@ -176,8 +181,8 @@ For people who run annals, and who ask why an object is not what it should be.
 
 ## Events
 
-The controllers tell of what they do with an object by events beside it. An event that is told again
-raises the count of the first one. Events go some time after they were last told: `--event-ttl`.
+The controllers report their work on an object by events beside it. An event that is repeated
+raises the count of the first one. Events go some time after their last report: `--event-ttl`.
 
 {events}
 
@@ -195,7 +200,7 @@ def main(root):
     for kind in dict.fromkeys(kind for kind, *_ in CONDITIONS):
         where = ", which the controller `fake-kubelet` sets" if kind in ("Node", "Pod") else ""
         conditions += [f"### {kind}{where}", "", page.table(CONDITION_HEAD, condition_rows(kind)), ""]
-    events = page.table(["reason", "type", "object", "told by", "what happened", "what to do"], event_rows())
+    events = page.table(["reason", "type", "object", "reported by", "what happened", "what to do"], event_rows())
     page.write(root, "docs/reference/events.md", "Events and conditions", "the reasons in the source of the controllers",
                TEXT.format(events=events, conditions="\n".join(conditions)))
 

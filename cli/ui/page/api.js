@@ -3,6 +3,7 @@
 
 const BASE = new URL('.', import.meta.url).pathname; // /annals/ui/
 const KEY = 'annals-session';
+const NOT_OURS = 'X-Annals-Session'; // a header of the page's own server: it does not know the session
 const PAGE = 500;               // objects in one answer of a list
 const LINE_MAX = 32 << 20;      // characters of one event of a watch
 const WAIT_FIRST = 500, WAIT_MOST = 15000; // milliseconds between two tries
@@ -17,12 +18,41 @@ export class ApiError extends Error {
 	}
 }
 
+// ---- the session ----
+
+// It is the browser's: every tab of it reads the same, for as long as the server runs. Where storage is forbidden each page has its own.
+let own = '';
+
+function readSession() {
+	try {
+		return localStorage.getItem(KEY) ?? '';
+	} catch {
+		return own;
+	}
+}
+
+function writeSession(session) {
+	own = session;
+	try {
+		if (session) {
+			localStorage.setItem(KEY, session);
+		} else {
+			localStorage.removeItem(KEY);
+		}
+	} catch {
+		// Then this page alone knows it.
+	}
+}
+
 const lostHandlers = new Set();
 export const onSessionLost = (handler) => lostHandlers.add(handler);
-export const hasSession = () => Boolean(sessionStorage.getItem(KEY));
+export const hasSession = () => Boolean(readSession());
+
+// Another tab has followed a link.
+export const onSessionFound = (handler) => window.addEventListener('storage', (event) => event.key === KEY && event.newValue && handler());
 
 function forgetSession() {
-	sessionStorage.removeItem(KEY);
+	writeSession('');
 	for (const handler of lostHandlers) {
 		handler();
 	}
@@ -33,7 +63,7 @@ export async function exchangeToken(token) {
 	if (!response.ok) {
 		throw await errorOf(response);
 	}
-	sessionStorage.setItem(KEY, (await response.json()).session);
+	writeSession((await response.json()).session);
 }
 
 async function errorOf(response) {
@@ -43,7 +73,14 @@ async function errorOf(response) {
 	} catch {
 		body = {};
 	}
-	return new ApiError(response.status, body.reason, body.message || response.statusText || 'no reason was given', body);
+	const error = new ApiError(response.status, body.reason, body.message || response.statusText || 'no reason was given', body);
+	error.isOfSession = response.headers.has(NOT_OURS);
+	if (error.status === 401 && !error.isOfSession) {
+		error.title = 'Your credentials are no longer accepted';
+		error.message = `The API server answers “${error.message}”. The token or the certificate of your kubeconfig may have expired. ` +
+			'Log in again, as you do for kubectl, and then start this page again.';
+	}
+	return error;
 }
 
 function withQuery(path, query) {
@@ -53,7 +90,7 @@ function withQuery(path, query) {
 
 // The answer as it comes. Throws an ApiError for what is no success; an aborted signal throws its AbortError.
 export async function request(path, {query, accept = 'application/json', signal, method = 'GET', body} = {}) {
-	const headers = {'X-Annals-Session': sessionStorage.getItem(KEY) ?? '', Accept: accept};
+	const session = readSession(), headers = {'X-Annals-Session': session, Accept: accept};
 	if (body !== undefined) {
 		headers['Content-Type'] = 'application/json';
 	}
@@ -71,8 +108,10 @@ export async function request(path, {query, accept = 'application/json', signal,
 		return response;
 	}
 	const error = await errorOf(response);
-	// An API server may say 401, too, of credentials that have ended; the session goes on then.
-	if (response.status === 401 && (!path.startsWith('api/') || /session/.test(error.message))) {
+	if (error.isOfSession && readSession() !== session && hasSession()) {
+		return request(path, {query, accept, signal, method, body}); // another tab has got a new one meanwhile
+	}
+	if (error.isOfSession) {
 		forgetSession();
 	}
 	const after = Number(response.headers.get('Retry-After'));
@@ -137,11 +176,15 @@ async function watch(path, {query, signal, onEvent}) {
 	}
 }
 
-// Resolves after a time, or as soon as the machine is online or the page is looked at again.
-function pause(ms, signal) {
+const pausing = new Set();
+export const retryNow = () => pausing.forEach((goOn) => goOn());
+
+// Resolves after a time, or as soon as the machine is online, the page is looked at again, or retryNow() is called.
+export function pause(ms, signal) {
 	return new Promise((resolve, reject) => {
 		const done = (how) => () => {
 			clearTimeout(timer);
+			pausing.delete(early);
 			window.removeEventListener('online', early);
 			document.removeEventListener('visibilitychange', early);
 			signal?.removeEventListener('abort', aborted);
@@ -150,6 +193,7 @@ function pause(ms, signal) {
 		const early = done(resolve);
 		const aborted = done(() => reject(new DOMException('aborted', 'AbortError')));
 		const timer = setTimeout(early, ms);
+		pausing.add(early);
 		window.addEventListener('online', early);
 		document.addEventListener('visibilitychange', early);
 		signal?.addEventListener('abort', aborted);

@@ -4,7 +4,11 @@
 // direction, line and paragraph separators, zero widths, tags, lone surrogates.
 const UNSEEN = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160' +
 	'\\u17b4\\u17b5\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0' +
-	'\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}\\ud800-\\udfff]', 'gu');
+	'\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}\\ud800-\\udfff]', 'u');
+
+// An emoji may hold two of them: U+200D joins it to another one, and U+FE0F after it asks for its coloured form.
+const EMOJI = '\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}]?\\ufe0f?';
+const EMOJIS_OR_UNSEEN = new RegExp(`${EMOJI}(?:\\u200d${EMOJI})*|[0-9#*]\\ufe0f?\\u20e3|${UNSEEN.source}`, 'gu');
 
 const escaped = (c) => {
 	const code = c.codePointAt(0);
@@ -13,7 +17,7 @@ const escaped = (c) => {
 
 // The text with what cannot be seen written as \uXXXX.
 export function visible(text) {
-	return String(text ?? '').replace(UNSEEN, escaped);
+	return String(text ?? '').replace(EMOJIS_OR_UNSEEN, (found) => ([...found][0].search(UNSEEN) < 0 ? found : escaped(found)));
 }
 
 // h('a.link', {href, text, testid, onclick, ...}, child, ...): names of properties that are functions are

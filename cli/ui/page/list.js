@@ -206,6 +206,27 @@ export class List {
 		this.onActive?.(index);
 	}
 
+	// Where somebody is, for restore(): by keys, since rows may come and go meanwhile.
+	get place() {
+		const first = Math.floor(this.top / this.rowHeight) || 0;
+		return {active: this.activeKey, first: this.atTop ? undefined : this.keyOf(first), offset: this.top - first * this.rowHeight,
+			hasFocus: this.element.contains(document.activeElement)};
+	}
+
+	restore({active, first, offset, hasFocus}) {
+		this.measure();
+		const at = first === undefined ? -1 : this.find(first);
+		if (at >= 0) {
+			this.scrollTo(at * this.rowHeight + offset);
+		}
+		this.active = active === undefined ? -1 : this.find(active);
+		this.activeKey = this.active < 0 ? undefined : active;
+		if (hasFocus) {
+			this.element.focus({preventScroll: true});
+		}
+		this.draw(true);
+	}
+
 	// To the middle, where it is not in sight.
 	reveal(index) {
 		const at = index * this.rowHeight, top = this.top;

@@ -1,11 +1,13 @@
 // The start: a session, what the server says of itself, and the view that the address names.
 import {addressOf, parseAddress, VIEWS} from './address.js';
-import {exchangeToken, getJson, hasSession, onSessionLost} from './api.js';
+import {exchangeToken, getJson, hasSession, onSessionFound, onSessionLost, pause, retryNow} from './api.js';
 import {announce, clear, errorBox, h, hasKeys, setText} from './dom.js';
 import {startClock} from './time.js';
 
 const main = document.getElementById('main');
-const liveMark = document.getElementById('live');
+const liveMark = document.getElementById('live'), lostNote = document.getElementById('lost');
+const WAIT_FIRST = 500, WAIT_MOST = 15000; // milliseconds between two tries
+const PLACES_MAX = 200;
 let about = null, current = null, opening = 0;
 
 // ---- what a view is given ----
@@ -19,7 +21,9 @@ function setLive(state, text) {
 		}
 	}
 	setText(liveMark.querySelector('.live-text'), {live: 'live', lost: 'reconnecting', loading: 'loading'}[state] ?? '');
-	liveMark.title = text || {live: 'Changes are shown as they happen', loading: 'Reading what there is'}[state] || '';
+	liveMark.title = text || {live: 'Changes are shown as they happen', loading: 'Reading'}[state] || '';
+	lostNote.hidden = state !== 'lost';
+	setText(lostNote.firstChild, `No connection. ${text ?? ''} What is shown may be out of date. Retrying…`);
 }
 
 const context = {
@@ -28,8 +32,12 @@ const context = {
 	},
 	address: addressOf,
 	// go(): another place, which Back leaves again. put(): the same place, said more exactly.
-	go: (view, params) => {
-		location.hash = addressOf(view, params);
+	go: (view, params, event) => {
+		if (event?.ctrlKey || event?.metaKey) {
+			window.open(addressOf(view, params), '_blank', 'noopener');
+		} else {
+			location.hash = addressOf(view, params);
+		}
 	},
 	put: (view, params) => {
 		history.replaceState(history.state, '', addressOf(view, params));
@@ -41,11 +49,35 @@ const context = {
 	resourceOf: (group, kind) => about.resources.find((r) => r.group === group && r.kind === kind),
 };
 
+// ---- places ----
+
+// Where somebody was in a view, by the browser's history: Back returns there.
+const places = new Map();
+let entries = 0;
+
+function entryOf() {
+	if (!history.state?.entry) {
+		history.replaceState({entry: `${performance.timeOrigin}-${++entries}`}, '');
+	}
+	return history.state.entry;
+}
+
+function keepPlace({view, entry}) {
+	places.delete(entry);
+	places.set(entry, view.place?.());
+	if (places.size > PLACES_MAX) {
+		places.delete(places.keys().next().value);
+	}
+}
+
 // ---- views ----
 
 async function leave() {
 	const old = current;
 	current = null;
+	if (old) {
+		keepPlace(old);
+	}
 	setLive('none');
 	const closed = old?.view.close?.();
 	clear(main); // at once: whoever does not wait for this may fill it next
@@ -63,12 +95,13 @@ function sayNoSession(reason) {
 	leave();
 	document.getElementById('nav').replaceChildren();
 	setText(document.getElementById('where'), '');
-	say('no-session', 'A link is needed to look here',
+	say('no-session', 'This page needs a link',
 		reason ? h('p', {text: reason}) : null,
-		h('p', {}, 'This page reads your cluster with your rights. So it opens by a link that works once.'),
-		h('p', {}, 'Get one: press ', h('kbd', {text: 'Enter'}), ' in the terminal in which ', h('code', {text: 'kubectl annals ui'}),
-			' runs, or start it:'),
-		h('pre', {text: 'kubectl annals ui'}));
+		h('p', {}, 'It reads your cluster with your permissions. So a browser gets in by a link that works once.'),
+		h('p', {}, 'To get one, press ', h('kbd', {text: 'Enter'}), ' in the terminal that runs ', h('code', {text: 'kubectl annals ui'}),
+			', or start it:'),
+		h('pre', {text: 'kubectl annals ui'}),
+		h('p', {}, 'Open the link in this browser, in any tab. Then this tab shows what its address names.'));
 }
 
 async function show() {
@@ -87,11 +120,15 @@ async function show() {
 	}
 	if (!VIEWS[name]) {
 		await leave();
-		say('error', 'There is no such view', h('p', {}, h('a', {href: addressOf(start), text: 'To the start'})));
+		say('error', 'This view does not exist', h('p', {}, h('a', {href: addressOf(start), text: 'Go to the start'})));
 		return;
 	}
 	// The same view with other parameters may take them as they are.
+	if (current?.name === name) {
+		keepPlace(current);
+	}
 	if (current?.name === name && current.view.update?.(params)) {
+		current.entry = entryOf();
 		document.title = `${current.view.title(params)} · annals`;
 		return;
 	}
@@ -102,10 +139,10 @@ async function show() {
 		}
 		const isFirst = !current;
 		await leave();
-		current = {name, view};
+		current = {name, view, entry: entryOf()};
 		document.title = `${view.title(params)} · annals`;
 		main.className = `view-${name}`;
-		await view.open(main, params, context);
+		await view.open(main, params, context, places.get(current.entry));
 		if (!isFirst) {
 			main.focus({preventScroll: true});
 			announce(view.title(params));
@@ -127,14 +164,28 @@ function fillBar() {
 	where.title = about.server ?? '';
 }
 
+let beginning = 0;
+
 async function begin() {
-	try {
-		about = await getJson('about');
-	} catch (error) {
-		if (hasSession()) {
-			clear(main).append(errorBox(error, begin));
+	const mine = ++beginning;
+	for (let wait = WAIT_FIRST;; wait = Math.min(2 * wait, WAIT_MOST)) {
+		try {
+			about = await getJson('about');
+			break;
+		} catch (error) {
+			if (!hasSession() || mine !== beginning) {
+				return;
+			}
+			const isForNow = !error.status || error.status >= 500 || error.status === 429;
+			clear(main).append(errorBox(error, isForNow ? retryNow : begin));
+			if (!isForNow) {
+				return;
+			}
 		}
-		return;
+		await pause(wait);
+		if (mine !== beginning) {
+			return;
+		}
 	}
 	fillBar();
 	await show();
@@ -143,14 +194,19 @@ async function begin() {
 // ---- start ----
 
 // Help is read when somebody asks for it.
-async function openHelp(told) {
-	(await import('./help.js')).openHelp(told);
+async function openHelp(about) {
+	(await import('./help.js')).openHelp(about);
 }
 
 async function start() {
 	onSessionLost(() => {
 		about = null;
-		sayNoSession('The session has ended: the server was started again, or the link is an old one.');
+		sayNoSession('The session has ended, because the server was started again.');
+	});
+	onSessionFound(() => about ?? begin());
+	lostNote.querySelector('button').addEventListener('click', () => {
+		retryNow();
+		current?.view.retry?.();
 	});
 	window.addEventListener('hashchange', () => {
 		if (takesToken()) {
@@ -186,15 +242,17 @@ async function start() {
 	await enter();
 }
 
-let token = '';
+let token = '', wanted = '';
 
-// The token is taken out of the address at once: it is in no history, and in no link that is sent.
+// The token is taken out of the address at once: it is in no history, and in no link that is sent. A link that names no view leads to
+// the one that was wanted before.
 function takesToken() {
 	const match = /^#token=([^&]*)(?:&(.*))?$/s.exec(location.hash);
 	if (match) {
 		token = match[1];
-		history.replaceState(null, '', location.pathname + (match[2] ? `#${match[2]}` : ''));
+		history.replaceState(history.state, '', location.pathname + (match[2] ? `#${match[2]}` : wanted));
 	}
+	wanted = location.hash;
 	return Boolean(match);
 }
 
@@ -207,7 +265,7 @@ async function enter() {
 		} catch (error) {
 			// A link that was used is no reason to leave a session that goes on.
 			if (!hasSession()) {
-				sayNoSession(error.status === 401 ? 'This link was used already, or is an old one.' : error.message);
+				sayNoSession(error.status === 401 ? 'This link has already been used, or a newer one has replaced it.' : error.message);
 				return;
 			}
 		}

@@ -49,6 +49,13 @@ export function timeElement(ms) {
 	return e;
 }
 
+// Where no element can be inside, as in an option: textOf('3 min ago') is the whole text.
+export function setTimeText(e, ms, textOf) {
+	e.dataset.ticks = '';
+	e.showTime = () => setText(e, textOf(ago(ms)));
+	e.showTime();
+}
+
 // 90m, 12h, 7d, 1w, or a point in time (RFC 3339): the time in milliseconds since which, 0 for always, NaN where it is neither.
 export function sinceOf(text, now = Date.now()) {
 	if (!text) {
@@ -68,6 +75,9 @@ function tick() {
 			if (e.dateTime) {
 				setText(e, ago(Date.parse(e.dateTime)));
 			}
+		}
+		for (const e of document.querySelectorAll('[data-ticks]')) {
+			e.showTime();
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // folder is where everything of a run is: certificates, tokens, logs, etcds' data. On tmpfs where there is one, so that disks
-// play no part.
+// do not matter.
 type folder struct {
 	path  string
 	token string      // an administrator's

@@ -5,7 +5,7 @@ import {Diff} from '../diff.js';
 import {linesOf} from '../lines.js';
 import {List} from '../list.js';
 import {pathsOf, whoOf} from '../store.js';
-import {ago, setTime, timeElement, timeOf} from '../time.js';
+import {setTime, setTimeText, timeElement, timeOf} from '../time.js';
 
 const HISTORIES = {group: 'annals.dev', version: 'v1', resource: 'histories'};
 const REVISIONS = {group: 'annals.dev', version: 'v1', resource: 'controllerrevisions'};
@@ -17,9 +17,10 @@ const NOTHING = 'none'; // the from of a whole state
 let view = null;
 
 class History {
-	constructor(root, params, context) {
+	constructor(root, params, context, place) {
 		this.context = context;
 		this.params = params;
+		this.place = place;
 		this.abort = new AbortController();
 		this.history = null;
 		this.revisions = [];  // {number, name, time, by, cause, isCurrent}, the newest first
@@ -125,16 +126,21 @@ class History {
 				onItems: (items) => this.found.push(...items),
 				onSynced: () => this.took(this.found[0] ?? null),
 				onEvent: (type, object) => this.took(type === 'DELETED' ? null : object),
-				onState: (state, error) => this.context.setLive(state, error?.message)});
+				onState: (state, error) => {
+					if (error && !this.revisions.length) {
+						this.diff.say('The history could not be read yet.');
+					}
+					this.context.setLive(state, error?.message);
+				}});
 		} catch (error) {
 			if (signal.aborted) {
 				return;
 			}
 			this.context.setLive('none');
-			if (error.status === 403 || error.status === 404) {
-				await this.readOwn(error.status === 403 ? `You may not read what was recorded (${error.message}).` : '');
+			if (error.status === 403) {
+				await this.readOwn(`You may not read recorded histories (${error.message}).`);
 			} else {
-				this.fail(error);
+				this.fail(error); // also a 404: discovery knows the type, so this is no proof that nothing was recorded
 			}
 		}
 	}
@@ -146,9 +152,9 @@ class History {
 	async took(history) {
 		if (!history) {
 			if (this.history) {
-				setText(this.note, 'This history has been deleted just now.');
+				setText(this.note, 'This history has just been deleted.');
 			} else {
-				await this.readOwn('Nothing of this object was recorded.');
+				await this.readOwn('No history of this object has been recorded.');
 			}
 			return;
 		}
@@ -215,14 +221,14 @@ class History {
 			next = table.metadata?.continue ?? '';
 		} while (next);
 		const current = this.history.status?.revision?.name;
-		const told = new Map();
+		const changeOf = new Map();
 		for (const change of this.history.status?.changes ?? []) {
 			if (change.revision) {
-				told.set(change.revision, change);
+				changeOf.set(change.revision, change);
 			}
 		}
 		this.setRevisions(found.map((revision) => {
-			const change = told.get(revision.name);
+			const change = changeOf.get(revision.name);
 			return {...revision, isCurrent: revision.name === current, time: change ? timeOf(change.time) : revision.time,
 				by: change ? whoOf(change) : '', cause: change?.cause};
 		}));
@@ -255,14 +261,18 @@ class History {
 		this.fillRows();
 		this.fillFacts();
 		this.fillSelects();
+		if (this.place) {
+			this.list.restore(this.place);
+			this.place = null;
+		}
 		if (this.revisions.length === 0) {
-			this.diff.say('There are no revisions of it.');
+			this.diff.say('It has no revisions.');
 			return;
 		}
 		this.select();
 	}
 
-	// Changes, and below them what revisions there are that no change tells of any more.
+	// Changes, and below them the revisions that no listed change has made.
 	fillRows() {
 		const changes = this.isOwn ? [] : this.history?.status?.changes ?? [];
 		const total = Math.max(this.history?.status?.totalChanges ?? 0, changes.length);
@@ -286,8 +296,8 @@ class History {
 		}
 		const parts = [h('span', {text: `${n.toLocaleString()} ${n === 1 ? 'revision' : 'revisions'}`})];
 		if (!this.isOwn && status) {
-			const total = status.totalChanges ?? this.rows.length, told = (status.changes ?? []).length;
-			const lost = total > told ? `, of which the last ${told} are told` : '';
+			const total = status.totalChanges ?? this.rows.length, listed = (status.changes ?? []).length;
+			const lost = total > listed ? `, of which the last ${listed} are listed` : '';
 			parts.push(h('span', {text: `${total.toLocaleString()} ${total === 1 ? 'change' : 'changes'}${lost}`}), h('span', {text: status.apiVersion ?? ''}));
 			if (status.uid) {
 				parts.push(h('span.mono', {text: `uid ${status.uid}`}));
@@ -302,8 +312,11 @@ class History {
 
 	fillSelects() {
 		const options = (select, isFrom) => {
-			const all = this.revisions.map((revision) => h('option', {value: revision.name,
-				text: `${revision.number}${revision.isCurrent ? ' (last)' : ''} · ${ago(revision.time)}${revision.by ? ` · ${revision.by}` : ''}`}));
+			const all = this.revisions.map(({name, number, isCurrent, time, by}) => {
+				const option = h('option', {value: name});
+				setTimeText(option, time, (when) => `${number}${isCurrent ? ' (last)' : ''} · ${when}${by ? ` · ${by}` : ''}`);
+				return option;
+			});
 			if (isFrom && !this.isOwn) {
 				all.push(h('option', {value: NOTHING, text: '— nothing: the whole state'}));
 			}
@@ -313,7 +326,7 @@ class History {
 		options(this.to, false);
 	}
 
-	// The name of the revision that has a number, or had it when a change was told.
+	// The name of the revision that has a number, or had it when its change was recorded.
 	nameOf(number) {
 		const n = Number(number);
 		return this.revisions.find((revision) => revision.number === n)?.name ??
@@ -339,14 +352,14 @@ class History {
 	select() {
 		const {params} = this;
 		let to = params.to ? this.nameOf(params.to) : this.revisions.find((each) => each.isCurrent)?.name ?? this.revisions[0].name;
-		const notes = [];
+		const notes = [], gone = (number) => `There is no revision ${number} any more: it was removed, or an undo has given it a newer number.`;
 		if (!to) {
-			notes.push(`Revision ${params.to} is not kept any more.`);
+			notes.push(gone(params.to));
 			to = this.revisions[0].name;
 		}
 		let from = params.from === NOTHING ? NOTHING : params.from ? this.nameOf(params.from) : null;
 		if (params.from && !from) {
-			notes.push(`Revision ${params.from} is not kept any more.`);
+			notes.push(gone(params.from));
 		}
 		if (!from) {
 			const numbered = params.to ? this.rows.findIndex((row) => row.number === Number(params.to)) : -1;
@@ -378,8 +391,8 @@ class History {
 		} else if (this.find(row.revision)) {
 			this.choose(this.before(index), row.revision);
 		} else {
-			this.context.announce('This revision is not kept any more');
-			setText(this.note, `Revision ${row.number} is not kept any more.`);
+			this.context.announce('This revision is no longer kept');
+			setText(this.note, `Revision ${row.number} is no longer kept.`);
 		}
 	}
 
@@ -458,7 +471,19 @@ class History {
 		const {actions} = await import('./write.js');
 		if (key === this.actionsKey && !this.abort.signal.aborted) {
 			clear(this.actions).append(actions({ctx: this.context, ...this.subject, resource: this.type.split('.')[0], revision: revision.number,
-				isCurrent: Boolean(revision.isCurrent), isDeleted: deleted, own: this.isOwn}));
+				isCurrent: Boolean(revision.isCurrent), isDeleted: deleted, own: this.isOwn, onDone: () => this.afterWrite()}));
+		}
+	}
+
+	// The revision that was written again has a new number. What is shown is the change that the write made.
+	afterWrite() {
+		this.params.from = this.params.to = undefined;
+		this.context.put('history', this.params);
+		setText(this.note, '');
+		if (this.isOwn) {
+			this.readOwn();
+		} else {
+			this.select();
 		}
 	}
 
@@ -486,7 +511,7 @@ class History {
 		setTime(p.time, row.time);
 		setText(p.paths, row.paths);
 		p.paths.title = visible(row.paths).replaceAll(', ', '\n');
-		setText(p.cause, row.cause || (row.revision && !this.find(row.revision) && row.number < this.revisions[0]?.number ? 'not kept any more' : ''));
+		setText(p.cause, row.cause || (row.revision && !this.find(row.revision) && row.number < this.revisions[0]?.number ? 'no longer kept' : ''));
 		p.cause.title = visible(row.cause);
 		element.classList.toggle('is-end', Boolean(end));
 	}
@@ -505,8 +530,8 @@ export default {
 		return visible(`${kind} ${namespace ? `${namespace}/` : ''}${name}`);
 	},
 
-	async open(root, params, context) {
-		view = new History(root, params, context);
+	async open(root, params, context, place) {
+		view = new History(root, params, context, place);
 		view.start(); // goes on for as long as the view is open
 	},
 
@@ -524,6 +549,8 @@ export default {
 		}
 		return same;
 	},
+
+	place: () => view.place ?? view.list.place,
 
 	close() {
 		view.close();

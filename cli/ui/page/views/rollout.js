@@ -126,7 +126,7 @@ class Rollout extends Following {
 		return [...this.pods.values()].filter(({owner}) => (this.isDeployment ? replicaSets.has(owner?.name) : owner?.uid === this.workload.metadata.uid));
 	}
 
-	// Revisions, each with its pods; also those that only pods tell of.
+	// Revisions, each with its pods; also those that only pods name.
 	grouped() {
 		const {updateRevision, currentRevision} = this.workload.status ?? {}, of = new Map();
 		const add = (name) => of.has(name) || of.set(name, {name, number: null, pods: []});

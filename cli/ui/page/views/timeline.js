@@ -13,9 +13,10 @@ const FILTERS = ['namespace', 'kind', 'by', 'text', 'since'];
 let view = null; // of which there is one at a time
 
 class Timeline {
-	constructor(root, params, context) {
+	constructor(root, params, context, place) {
 		this.context = context;
 		this.params = params;
+		this.place = place;
 		this.store = new Changes();
 		this.shown = [];
 		this.waiting = 0; // new changes above what is in sight
@@ -49,7 +50,7 @@ class Timeline {
 			headings: ['When', 'What', 'Object', 'Revision', 'By', 'Parts, cause'],
 			create: () => this.createRow(), render: (row, index) => this.renderRow(row, index),
 			keyOf: (index) => this.shown[index]?.key,
-			onOpen: (index) => this.open(index),
+			onOpen: (index, event) => this.open(index, event),
 			onKey: (event) => event.key === 'Escape' && this.showNewest(),
 			onScroll: ({atTop}) => atTop && this.setWaiting(0),
 		});
@@ -146,6 +147,7 @@ class Timeline {
 		this.listedNamespace = narrow;
 		this.context.setLive('loading');
 		this.isListed = false;
+		this.lost = null;
 		this.tell();
 		try {
 			await follow(resourcePath(HISTORIES, narrow), {signal,
@@ -158,6 +160,10 @@ class Timeline {
 					this.store.end();
 					this.isListed = true;
 					this.refresh();
+					if (this.place) {
+						this.list.restore(this.place);
+						this.place = null;
+					}
 				},
 				onEvent: (type, object) => {
 					if (type === 'DELETED') {
@@ -167,7 +173,11 @@ class Timeline {
 						this.took(this.store.take([object]));
 					}
 				},
-				onState: (state, error) => this.context.setLive(state, error?.message),
+				onState: (state, error) => {
+					this.lost = error;
+					this.context.setLive(state, error?.message);
+					this.tell();
+				},
 			});
 		} catch (error) {
 			if (signal.aborted) {
@@ -255,13 +265,14 @@ class Timeline {
 
 	tell() {
 		const all = this.store.sorted.length, n = this.shown.length;
-		setText(this.count, `${n === all ? n.toLocaleString() : `${n.toLocaleString()} of ${all.toLocaleString()}`} ${all === 1 ? 'change' : 'changes'}`);
+		const isUnknown = !this.isListed && !all;
+		setText(this.count, isUnknown ? '' : `${n === all ? n.toLocaleString() : `${n.toLocaleString()} of ${all.toLocaleString()}`} ${all === 1 ? 'change' : 'changes'}`);
 		const notes = [];
 		if (Number.isNaN(sinceOf(this.params.since))) {
-			notes.push(`“${this.params.since}” is no time: 90m, 12h, 7d, or 2026-01-02T03:04:05Z.`);
+			notes.push(`“${this.params.since}” is not a time: write 90m, 12h, 7d, or 2026-01-02T03:04:05Z.`);
 		}
 		if (this.isNarrow) {
-			notes.push(`You may not read the histories of all namespaces: this is ${this.listedNamespace}.`);
+			notes.push(`You may not read the histories of all namespaces. This is namespace ${this.listedNamespace}.`);
 		}
 		if (this.store.dropped) {
 			notes.push(`${this.store.dropped.toLocaleString()} older changes are not shown.`);
@@ -273,15 +284,15 @@ class Timeline {
 		this.empty.hidden = n > 0;
 		this.list.element.hidden = n === 0;
 		if (n === 0) {
-			clear(this.empty).append(...(!this.isListed ? [h('p', {text: 'Reading…'})] : all ? [
-				h('p', {text: 'No change is like that.'}),
+			clear(this.empty).append(...(!this.isListed ? [h('p', {text: this.lost ? 'The changes could not be read yet.' : 'Reading…'})] : all ? [
+				h('p', {text: 'No changes match.'}),
 				h('button', {type: 'button', text: 'Show all', onclick: () => {
 					this.params = {};
 					this.fillFields();
 					this.filtersChanged();
 				}})] : [
-				h('p', {text: 'Nothing was recorded yet.'}),
-				h('p', {}, 'A Recorder says what is: ', h('code', {text: 'kubectl explain recorder.spec'}))]));
+				h('p', {text: 'Nothing has been recorded yet.'}),
+				h('p', {}, 'A Recorder names what is recorded: ', h('code', {text: 'kubectl explain recorder.spec'}))]));
 		}
 	}
 
@@ -332,8 +343,8 @@ class Timeline {
 		return this.context.address('history', this.paramsOf(entry));
 	}
 
-	open(index) {
-		this.context.go('history', this.paramsOf(this.shown[index]));
+	open(index, event) {
+		this.context.go('history', this.paramsOf(this.shown[index]), event);
 	}
 
 	close() {
@@ -350,8 +361,8 @@ export default {
 		return params.namespace ? `Timeline of ${params.namespace}` : 'Timeline';
 	},
 
-	async open(root, params, context) {
-		view = new Timeline(root, params, context);
+	async open(root, params, context, place) {
+		view = new Timeline(root, params, context, place);
 		view.makeFilter();
 		view.list.measure();
 		view.follow(); // goes on for as long as the view is open
@@ -367,6 +378,9 @@ export default {
 		}
 		return true;
 	},
+
+	// One that waits to be restored is still where somebody is.
+	place: () => view.place ?? view.list.place,
 
 	close() {
 		view.close();

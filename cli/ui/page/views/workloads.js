@@ -23,8 +23,8 @@ function rowOf({cells, object}, columns, type) {
 }
 
 class Workloads {
-	constructor(root, params, ctx) {
-		Object.assign(this, {params, ctx, all: [], shown: [], stop: new AbortController()});
+	constructor(root, params, ctx, place) {
+		Object.assign(this, {params, ctx, place, all: [], shown: [], stop: new AbortController()});
 		const all = ctx.about.resources.filter(({group, kind}) => KINDS.includes(kind) && ['apps', 'annals.dev'].includes(group));
 		// annals alone shows one store as apps and as annals.dev: its sets are listed once. It has no Deployments.
 		const isAlone = ctx.about.mode === 'annals' && !all.some(({kind}) => kind === 'Deployment');
@@ -58,9 +58,9 @@ class Workloads {
 		this.error = h('div');
 		this.empty = h('div.empty');
 		this.list = new List({
-			label: 'Workloads', testid: 'workloads', headings: ['Workload', 'Kind', 'Namespace', 'Ready', 'Updated', 'Made', 'Revisions'],
+			label: 'Workloads', testid: 'workloads', headings: ['Workload', 'Kind', 'Namespace', 'Ready', 'Updated', 'Created', 'Revisions'],
 			create: () => this.createRow(), render: (row, index) => this.renderRow(row, index), keyOf: (index) => this.shown[index]?.key,
-			onOpen: (index) => this.ctx.go('rollout', this.paramsOf(this.shown[index])),
+			onOpen: (index, event) => this.ctx.go('rollout', this.paramsOf(this.shown[index]), event),
 		});
 		const field = (text, name, what = 'label.field') => h(what, {}, h('span', {text}), this.fields[name]);
 		root.append(h('h1.sr', {text: 'Workloads'}),
@@ -106,7 +106,7 @@ class Workloads {
 		setText(this.count, this.isRead ? `${this.shown.length.toLocaleString()} of ${this.all.length.toLocaleString()}` : '');
 		this.list.element.hidden = !this.shown.length;
 		this.empty.hidden = this.shown.length > 0;
-		setText(this.empty, !this.isRead ? 'Reading…' : this.all.length ? 'No workload is like that.' : 'There are no workloads.');
+		setText(this.empty, !this.isRead ? 'Reading…' : this.all.length ? 'No workloads match.' : 'There are no workloads.');
 	}
 
 	// ---- what there is ----
@@ -127,8 +127,8 @@ class Workloads {
 			try {
 				await this.readTable(type, namespace, all);
 			} catch (error) {
-				if (error.status !== 403 && error.status !== 404) {
-					throw error;
+				if (error.status !== 403) {
+					throw error; // also a 404: discovery knows the type, so this is no proof that there are none
 				}
 				refused.push(error);
 			}
@@ -152,6 +152,10 @@ class Workloads {
 			clear(this.error);
 			this.all = all;
 			this.update(this.params);
+			if (this.place) {
+				this.list.restore(this.place);
+				this.place = null;
+			}
 		} catch (error) {
 			if (error.name === 'AbortError' || error.status === 401 || mine !== this.reading) {
 				return;
@@ -164,8 +168,9 @@ class Workloads {
 				this.read();
 				return;
 			}
-			if (this.isRead && !error.status) {
+			if (!error.status || error.status >= 500) {
 				this.ctx.setLive('lost', error.message);
+				setText(this.empty, this.isRead ? this.empty.textContent : 'The workloads could not be read yet.');
 			} else {
 				clear(this.error).append(errorBox(error, () => this.read()));
 				this.empty.hidden = true;
@@ -210,14 +215,16 @@ let shown = null;
 
 export default {
 	title: ({namespace}) => (namespace ? `Workloads of ${namespace}` : 'Workloads'),
-	open(root, params, ctx) {
-		shown = new Workloads(root, params, ctx);
+	open(root, params, ctx, place) {
+		shown = new Workloads(root, params, ctx, place);
 		shown.list.measure();
 	},
 	update(params) {
 		shown.update(params);
 		return true;
 	},
+	place: () => shown.place ?? shown.list.place,
+	retry: () => shown.read(),
 	close() {
 		shown?.close();
 		shown = null;

@@ -49,7 +49,7 @@ class Writing {
 		this.confirm = h('button.primary', {type: 'button', testid: this.path === 'undo' ? 'undo-confirm' : 'restore-confirm', text: `${this.verb} it`, disabled: true,
 			onclick: () => this.write()});
 		this.dialog = openDialog({
-			title: isDeleted ? `Make ${kind} ${name} again as in revision ${revision}?` : `Make ${kind} ${name} as in revision ${revision}?`,
+			title: isDeleted ? `Recreate ${kind} ${name} from revision ${revision}?` : `Roll ${kind} ${name} back to revision ${revision}?`,
 			testid: isDeleted ? 'restore-preview' : 'undo-preview', content: [this.state, this.result], buttons: [this.cancel, this.confirm],
 			isBusy: () => this.isBusy, onClose: () => {
 				this.stop.abort();
@@ -86,7 +86,7 @@ class Writing {
 	async show({hunks: doc, notes}) {
 		const isChange = doc.hunks.length > 0;
 		const {Diff} = await import('../diff.js');
-		setText(this.state, isChange ? 'The server has tried it, and written nothing. This would change:' : 'Nothing would change.');
+		setText(this.state, isChange ? 'The server has simulated it, and written nothing. This would change:' : 'Nothing would change.');
 		if (notes?.length) {
 			this.result.append(h('ul.notes', {'aria-label': 'Notes'}, notes.map((text) => h('li', {text}))));
 		}
@@ -104,14 +104,14 @@ class Writing {
 		const {hunks: whole} = await postJson(this.path, this.body({dryRun: true, context: 'all'}), {signal: this.stop.signal});
 		const count = (op) => whole.hunks.reduce((n, each) => n + each.lines.filter((line) => line.op !== op).length, 0);
 		if (whole.fromLines !== fromLines || whole.toLines !== toLines || count('+') !== fromLines || count('-') !== toLines) {
-			throw new Error('it is another object by now');
+			throw new Error('the object has changed meanwhile');
 		}
 		return whole;
 	}
 
 	refused(error) {
 		const isStale = error.status === 409;
-		setText(this.state, isStale ? 'It is another one than it was when this was shown.' : '');
+		setText(this.state, isStale ? 'The object has changed since this was shown.' : '');
 		this.confirm.disabled = true;
 		this.diff?.close?.();
 		this.diff = null;
@@ -136,7 +136,7 @@ class Writing {
 			setText(this.cancel, 'Close');
 		} catch (error) {
 			// Nobody knows whether a write was carried out whose answer is lost: it is looked at again.
-			this.refused(error.status ? error : new ApiError(0, '', 'The answer was lost, so it may have been written or not. Look again before you try again.'));
+			this.refused(error.status ? error : new ApiError(0, '', 'The answer was lost, so nobody knows whether it was written. Look at the object before you retry.'));
 		}
 		this.setBusy(false);
 		this.cancel.focus();
@@ -154,7 +154,7 @@ class Writing {
 export function actions(what) {
 	const {ctx, revision, isCurrent, isDeleted} = what;
 	if (isCurrent && !isDeleted) {
-		return h('div.write', {testid: 'write'}, h('p.soft', {text: `The object is as in revision ${revision} now.`}));
+		return h('div.write', {testid: 'write'}, h('p.soft', {text: `The object is at revision ${revision} now.`}));
 	}
 	const verb = isDeleted ? 'restore' : 'undo';
 	const text = commandOf(what);
@@ -165,7 +165,7 @@ export function actions(what) {
 		setTimeout(() => setText(copyButton, 'Copy'), 2000);
 	}});
 	return h('div.write', {testid: 'write'},
-		h('h2', {text: isDeleted ? `Make it again as in revision ${revision}` : `Go back to revision ${revision}`}),
+		h('h2', {text: isDeleted ? `Recreate it from revision ${revision}` : `Go back to revision ${revision}`}),
 		h('div.command', {}, h('code', {testid: `${verb}-command`, text}), copyButton,
 			ctx.about.canWrite ? h('button', {type: 'button', testid: `${verb}-button`, text: isDeleted ? 'Restore…' : 'Undo…',
 				onclick: () => new Writing(what, what.onDone)}) : null));

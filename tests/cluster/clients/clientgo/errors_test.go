@@ -120,7 +120,7 @@ func TestErrors_whoIsNobody(t *testing.T) {
 	world.Got(world.Clientset(t, impersonating).AppsV1().ControllerRevisions(ns).List(ctx, metav1.ListOptions{}))(t)
 }
 
-// client-go waits and tries again by itself when it is told to.
+// client-go waits and tries again by itself when Retry-After says so.
 func TestErrors_retryAfterIsObeyed(t *testing.T) {
 	t.Parallel()
 	clients, ctx := world.Clientset(t, world.Config(t)), world.Context(t)

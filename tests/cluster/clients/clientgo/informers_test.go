@@ -64,8 +64,8 @@ func (r *requests) over(config *rest.Config) *rest.Config {
 	return config
 }
 
-// ledger is what an informer's handlers were told, object by object. Nothing may be told twice, out of order, or of an object that is
-// gone; only who has to list again is told again by client-go of what has not changed.
+// ledger has the calls of an informer's handlers, object by object. Nothing may be reported twice, out of order, or of an object that is
+// gone; only after a new list client-go reports unchanged objects again.
 type ledger struct {
 	listsAgain bool
 

@@ -24,7 +24,7 @@ import (
 
 // Tests here have the server to themselves: they restart it, compact its history and cut its connections.
 
-// writer goes on with work until it is told to stop, whatever becomes of single requests. more waits for that many successful writes.
+// writer goes on with work until it is stopped, whatever becomes of single requests. more waits for that many successful writes.
 func writer(t *testing.T, clients kubernetes.Interface, ns string) (more func(n int64), stop func()) {
 	ctx, cancel := context.WithCancel(world.Context(t))
 	var done sync.WaitGroup

@@ -72,12 +72,12 @@ func TestReconciler_keepsWhatItOwns(t *testing.T) {
 	if !metav1.IsControlledBy(rendered, owner) {
 		t.Errorf("owned by %v", rendered.OwnerReferences)
 	}
-	rendered.Data["image"] = "mended by hand"
+	rendered.Data["image"] = "fixed by hand"
 	world.Check(t, c.Update(ctx, rendered))
 	world.Eventually(t, "the change is undone", isThere)
 	first := rendered.UID
 	world.Check(t, c.Delete(ctx, rendered))
-	world.Eventually(t, "it is made again", func() bool { return isThere() && rendered.UID != first })
+	world.Eventually(t, "it is recreated", func() bool { return isThere() && rendered.UID != first })
 
 	world.Check(t, c.Delete(ctx, owner))
 	world.Eventually(t, "both are gone", func() bool {
@@ -85,7 +85,7 @@ func TestReconciler_keepsWhatItOwns(t *testing.T) {
 	})
 }
 
-// Only metadata are watched and cached; the names of what is seen are told on a channel.
+// Only metadata are watched and cached; their names come on a channel.
 func TestReconciler_watchesMetadataOnly(t *testing.T) {
 	t.Parallel()
 	ns, c, seen := world.Namespace(t), direct(t), make(chan string, 10)

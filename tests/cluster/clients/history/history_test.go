@@ -221,7 +221,7 @@ func TestAdopt_atOnceHasOneWinner(t *testing.T) {
 		now := c.read(t, "orphan")
 		for i := range parents {
 			if isWinner := metav1.IsControlledBy(now, parents[i]); isWinner != (errs[i] == nil) || !isWinner && !apierrors.IsInvalid(errs[i]) {
-				t.Errorf("%s controls it: %v, and was told: %v", parents[i].GetName(), isWinner, errs[i])
+				t.Errorf("%s controls it: %v, and got: %v", parents[i].GetName(), isWinner, errs[i])
 			}
 		}
 		if len(now.OwnerReferences) != 1 {

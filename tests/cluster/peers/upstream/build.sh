@@ -1,9 +1,10 @@
 #!/bin/bash
-# Makes Kubernetes' own tests of StatefulSets in $1, from the sources of the Go module k8s.io/kubernetes:
+# Makes Kubernetes' own tests in $1, from the sources of the Go module k8s.io/kubernetes:
 #
 #   statefulset.test  test/integration/statefulset, unmodified. Four packages that it imports start a server and a controller within the test's process; those in
 #                     standins take their place, which take a server that runs already. Go overlays nothing in its module cache: what is imported is copied.
-#   e2e.test          test/e2e/apps, unmodified, with a main of our own.
+#   e2e.test          test/e2e, unmodified, with a main of our own.
+#   conformance.yaml  the specs of test/e2e that every conformant cluster passes.
 #   test-cmd/         test/cmd/apps.sh, unmodified, and the scripts that it needs.
 set -eu
 cd "$(dirname "$0")"
@@ -43,9 +44,10 @@ copy_scripts() {
 # Of the version in go.mod, and of what is here.
 stamp="$version $(cat build.sh go.mod e2e/*.go $(find standins -name '*.go' | sort) | sha256sum)"
 if [ "$(cat "$to/upstream.stamp" 2>/dev/null)" != "$stamp" ] || ! [ -x "$to/statefulset.test" ] || ! [ -x "$to/e2e.test" ]; then
-	echo "building Kubernetes' tests of StatefulSets"
+	echo "building Kubernetes' own tests"
 	copy_scripts
 	build_statefulset
 	go test -c -ldflags '-s -w' -o "$to/e2e.test" ./e2e
+	cp --no-preserve=mode "$sources/test/conformance/testdata/conformance.yaml" "$to/"
 	echo "$stamp" >"$to/upstream.stamp"
 fi

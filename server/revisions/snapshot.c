@@ -1,0 +1,722 @@
+/* POST of a Snapshot: one transaction does what a controller needs many for. It runs on the engine of writes with one object
+ * as its aim, and adds the rest as guards and steps. Each round decides anew from the cache's history, and keeps only the
+ * names that earlier transactions have trimmed. */
+#include "server/revisions/revisions.h"
+
+#include "api/model/digest.h"
+#include "api/model/history.h"
+#include "api/model/members.h"
+#include "api/patch/managed.h"
+#include "api/record/changes.h"
+#include "server/request/agreed_version.h"
+#include "server/request/respond.h"
+#include "server/request/table.h"
+#include "server/request/wait.h"
+#include "server/revisions/snapshot_plan.h"
+#include "server/write/write_references.h"
+#include "storage/keys.h"
+
+enum {
+	HISTORY_LENGTH_MAX = 2000,
+	NAMES_TRIED_MAX = 64,
+	NAME_MAX_LENGTH = 253,
+	LABEL_MAX_LENGTH = 63,
+	DIGEST_LENGTH_MIN = 10, /* of a name: with less there would be collisions every day */
+	/* Guards and steps of one transaction are at most 128: three steps for each that is trimmed, and some for the revision itself. */
+	TRIM_MAX = 40,
+	IGNORED_MAX = 256 * 1024,   /* an object's annotations may have as many bytes */
+	WAIT_FOR_HISTORY_MS = 2000, /* until the cache has the version of it that a client has seen */
+};
+
+/* The history of a controller as one snapshot of the cache shows it. The transaction is guarded by its revision. */
+struct snapshot_history {
+	struct cache_snapshot *seen; /* keeps what `past` points to: ctx is its struct cached */
+	int64_t revision;            /* as of when */
+	struct snapshot_past *past;
+	size_t n;
+};
+
+struct snapshot {
+	struct write write;
+	struct write_rules rules;
+	struct object *sent;
+	const struct version *version; /* of snapshots: the request's is that of the revision while it is written */
+	struct snapshot_kind {
+		const struct kind *kind;
+		const struct version *version;
+	} revisions, histories;
+	struct json *data, *labels;
+	const struct json *change; /* NULL: there is none, and no History lists the state */
+	struct object *telling;    /* the History, as it is */
+	struct change_user user;   /* who made the change */
+	struct owner_reference owner;
+	struct str digest, prefix;
+	size_t limit;
+	struct arena scratch; /* of the decision under way */
+	struct snapshot_history history;
+	struct snapshot_plan plan;
+	bool only_trims;      /* there is more to trim than one transaction can: first this, then again */
+	size_t n_trims;       /* of plan.trimmed, by this transaction */
+	struct json *trimmed; /* names, by this and those before */
+};
+
+/* A change that deletes the object has no state. */
+static bool is_deletion(const struct snapshot *s)
+{
+	return change_is_deletion(s->change);
+}
+
+/* The engine takes rules, key and stored version from the route's kind. So the route turns to the kind that is written. */
+static void turn_to(struct request *q, const struct snapshot_kind *k)
+{
+	q->route.kind = k->kind;
+	q->route.version = k->version;
+}
+
+/* ---- the history of a controller ---- */
+
+static void snapshot_history_done(struct snapshot_history *h)
+{
+	cache_snapshot_unref(h->seen);
+	*h = (struct snapshot_history){0};
+}
+
+static int selectable_index(const struct kind *k, const char *path)
+{
+	for (size_t i = 0; i < k->n_selectable; i++) {
+		if (strcmp(k->selectable[i].path, path) == 0) {
+			return (int)i;
+		}
+	}
+	return FIELD_TERM_NAME;
+}
+
+/* Objects made through upstream's version do not show it: it is computed of their data. */
+static struct str digest_of_hidden(const struct cached *o, struct arena *a)
+{
+	struct object *whole;
+
+	return cached_object(&whole, o, a) ? STR("") : history_digest(whole, a);
+}
+
+/* Has the revision an owner besides its controller, or a finalizer? */
+static bool is_held(const struct json *metadata)
+{
+	const struct json *owners = json_gets(metadata, "ownerReferences"), *finalizers = json_gets(metadata, "finalizers");
+
+	return (owners && owners->n > 1) || (finalizers && finalizers->n > 0);
+}
+
+static struct snapshot_past read_past(const struct cached *o, int number_field, struct arena *a)
+{
+	struct snapshot_past past = {
+		.name = o->name, .create_revision = o->create_revision, .is_deleting = o->is_deleting, .ctx = o};
+	struct json *metadata = NULL;
+	size_t at;
+
+	json_parse(&metadata, a, cached_metadata(o, a), BODY_JSON_LIMITS, &at);
+	past.digest = json_text(json_get(json_gets(metadata, "annotations"), ANNOTATION_DIGEST));
+	past.digest = past.digest.n > 0 ? past.digest : digest_of_hidden(o, a);
+	past.is_live = is_held(metadata);
+	str_to_int64(cached_value(o, (size_t)number_field), &past.number);
+	return past;
+}
+
+static void find_live(struct snapshot_history *h, struct request *q)
+{
+	const struct kind *k = kind_by_hub(STR(""), STR("pods"));
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *pods = cache_snapshot(q->server->options.cache, k);
+
+	bool knows_pods = agreed_version_is_readable(q, k, NULL);
+	for (size_t i = 0; i < h->n; i++) {
+		struct snapshot_past *past = &h->past[i];
+		const struct cached *o = past->ctx;
+		past->is_live = past->is_live || !knows_pods || live_is_generated_from(pods, o) ||
+			references_exist(q, o->kind, o->name);
+	}
+}
+
+/* Reads the revisions of the request's namespace whose controller has the uid `owner` into `a`. Only where there are more
+ * than `limit` does it ask which of them something needs. Returns 1 with q->st where there are too many, or some are stored
+ * in versions that are unknown here. The same struct may be read again. */
+static int snapshot_history_read(struct snapshot_history *h, struct request *q, const struct kind *revisions, struct str owner,
+	size_t limit, struct arena *a)
+{
+	struct field_term term = {
+		.path = STR("controller.uid"), .value = owner, .field = selectable_index(revisions, "controller.uid")};
+	struct field_selector selector = {&term, 1};
+	const struct cache_filter filter = {.ns = request_ns(q), .fields = &selector};
+	int number_field = selectable_index(revisions, "revision");
+	const struct cached *o;
+	struct cache_iter it;
+
+	snapshot_history_done(h);
+	h->seen = cache_snapshot(q->server->options.cache, revisions);
+	h->revision = cache_snapshot_revision(h->seen);
+	if (agreed_version_check_readable(q, revisions)) {
+		return 1;
+	}
+	h->past = arena_array(a, struct snapshot_past, HISTORY_LENGTH_MAX);
+	cache_iter_init(&it, h->seen, &filter, STR(""));
+	while ((o = cache_iter_next(&it))) {
+		/* The guard over a history costs etcd something for each key (docs/explanation/storage.md). */
+		if (h->n == HISTORY_LENGTH_MAX) {
+			status_conflict(&q->st, request_group(q), q->route.resource, STR(""),
+				"its controller has more than %d revisions; remove some of them first", HISTORY_LENGTH_MAX);
+			return 1;
+		}
+		h->past[h->n++] = read_past(o, number_field, a);
+	}
+	/* Below the limit no revision is trimmed, so nobody asks what needs them. */
+	if (h->n > limit) {
+		find_live(h, q);
+	}
+	return 0;
+}
+
+/* ---- the name of a new revision ---- */
+
+/* Short enough for a label's value, so that generated objects can name it, where the prefix leaves room for that. */
+static struct str cut_digest(const struct snapshot *s, const char digest[DIGEST_SIZE])
+{
+	size_t room = s->prefix.n + DIGEST_LENGTH_MIN <= LABEL_MAX_LENGTH ? LABEL_MAX_LENGTH : NAME_MAX_LENGTH;
+
+	return (struct str){digest, MIN((size_t)DIGEST_SIZE - 1, room - s->prefix.n)};
+}
+
+/* Finds a free name: the digest of the state, then that of the state and 1, and 2, until the
+ * name is free. */
+static int find_name(struct request *q, const struct snapshot *s, struct str *ret)
+{
+	char digest[DIGEST_SIZE];
+
+	for (unsigned i = 0; i < NAMES_TRIED_MAX; i++) {
+		digest_attempt(digest, s->data, i, q->a);
+		struct str end = cut_digest(s, digest);
+		struct str name = arena_printf(q->a, STR_FMT STR_FMT, STR_ARG(s->prefix), STR_ARG(end));
+		_cleanup_(cached_unrefp) struct cached *taken =
+			cache_get(q->server->options.cache, s->revisions.kind, request_ns(q), name);
+		if (!taken) {
+			*ret = name;
+			return 0;
+		}
+	}
+	status_conflict(&q->st, request_group(q), q->route.resource, s->sent->meta.name,
+		"each of %d names that begin with \"" STR_FMT "\" is taken; choose another namePrefix", NAMES_TRIED_MAX,
+		STR_ARG(s->prefix));
+	return 1;
+}
+
+/* ---- deciding ---- */
+
+static struct json *number_node(struct request *q, const struct snapshot *s)
+{
+	return json_int(q->a, s->plan.number);
+}
+
+/* The fields that were left out of an object to make a state of it, as text; NULL: there are none. */
+static struct json *ignored_text(struct request *q, const struct snapshot *s)
+{
+	const struct json *ignore = json_gets(s->change, "ignore");
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, IGNORED_MAX);
+	if (!ignore || !ignore->n || !json_encode(&text, ignore)) {
+		return NULL;
+	}
+	return json_string(q->a, arena_dup(q->a, buf_str(&text)));
+}
+
+/* The revision notes which fields were left out when its state was seen last. */
+static void note_ignored(struct request *q, const struct snapshot *s, struct object *revision)
+{
+	struct json *text = ignored_text(q, s);
+
+	if (text) {
+		meta_set_annotation(&revision->meta, q->a, ANNOTATION_IGNORED, text);
+	} else if (s->change && json_get(revision->meta.annotations, ANNOTATION_IGNORED)) {
+		revision->meta.annotations = json_copy(q->a, revision->meta.annotations);
+		json_remove(revision->meta.annotations, ANNOTATION_IGNORED);
+	}
+}
+
+static struct object *new_revision(struct request *q, const struct snapshot *s, struct str name)
+{
+	struct json *whole = json_object(q->a), *metadata = json_object(q->a), *owners = json_array(q->a);
+	struct object *o = NULL;
+	struct str reason;
+
+	json_append(q->a, owners, json_gets(json_gets(s->sent->fields, "spec"), "owner"));
+	json_add(q->a, metadata, STR("name"), json_string(q->a, name));
+	json_add(q->a, metadata, STR("namespace"), json_string(q->a, request_ns(q)));
+	if (s->labels) {
+		json_add(q->a, metadata, STR("labels"), s->labels);
+	}
+	json_add(q->a, metadata, STR("ownerReferences"), owners);
+	struct json *ignored = ignored_text(q, s);
+	if (ignored) {
+		struct json *annotations = json_object(q->a);
+		json_add(q->a, annotations, ANNOTATION_IGNORED, ignored);
+		json_add(q->a, metadata, STR("annotations"), annotations);
+	}
+	json_add(q->a, whole, STR("metadata"), metadata);
+	json_add(q->a, whole, STR("data"), s->data);
+	json_add(q->a, whole, STR("revision"), number_node(q, s));
+	json_add(q->a, whole, STR("kind"), json_string(q->a, str_of(s->revisions.kind->kind)));
+	json_add(q->a, whole, STR("apiVersion"), json_string(q->a, version_api_version(q->route.version, q->a)));
+	if (object_decode(&o, s->revisions.kind, q->route.version, whole, NULL, q->a, NULL, &reason)) {
+		status_internal(&q->st, "the revision cannot be made: " STR_FMT, STR_ARG(reason));
+	}
+	return o;
+}
+
+static enum decision decide_create(struct request *q, struct snapshot *s)
+{
+	struct write *w = &s->write;
+	struct str name;
+
+	if (find_name(q, s, &name)) {
+		return DECIDE_REFUSE;
+	}
+	write_aim(q, w, name, NULL);
+	w->object = new_revision(q, s, name);
+	return !w->object || write_admit_create(q, w, &s->rules) ? DECIDE_REFUSE : DECIDE_PUT;
+}
+
+/* The revision keeps its earlier numbers, because somebody who saw one in a log may still ask for it. */
+static void note_earlier(struct request *q, struct object *revision)
+{
+	struct str rest = json_text(json_get(revision->meta.annotations, ANNOTATION_EARLIER)), each;
+	struct buf text;
+
+	buf_init(&text, EARLIER_MAX * 24);
+	buf_add_int(&text, member_int(revision->fields, "revision"));
+	for (int i = 1; i < EARLIER_MAX && rest.n > 0; i++) {
+		str_cut(rest, ',', &each, &rest);
+		buf_printf(&text, "," STR_FMT, STR_ARG(each));
+	}
+	meta_set_annotation(&revision->meta, q->a, ANNOTATION_EARLIER, json_string(q->a, arena_dup(q->a, buf_str(&text))));
+	buf_done(&text);
+}
+
+static enum decision decide_roll_back(struct request *q, struct snapshot *s)
+{
+	struct write *w = &s->write;
+
+	w->object = object_copy(w->present, q->a);
+	if (s->change) {
+		note_earlier(q, w->object);
+	}
+	json_set(q->a, w->object->fields, STR("revision"), number_node(q, s));
+	note_ignored(q, s, w->object);
+	if (write_admit_update(q, w, &s->rules)) {
+		return DECIDE_REFUSE;
+	}
+	w->object->mod_revision = w->present->mod_revision;
+	return DECIDE_PUT;
+}
+
+/* The engine's object, of those that are there: the one that is renumbered, else the first one that goes, else the current one. */
+static int aim_at(struct request *q, struct snapshot *s, const struct snapshot_past *past)
+{
+	return write_aim(q, &s->write, past->name, past->ctx);
+}
+
+static enum decision decide_trim(struct request *q, struct snapshot *s)
+{
+	return aim_at(q, s, s->plan.trimmed[0]) ? DECIDE_REFUSE : DECIDE_REMOVE;
+}
+
+static int plan(struct request *q, struct snapshot *s)
+{
+	arena_clear(&s->scratch);
+	if (snapshot_history_read(&s->history, q, s->revisions.kind, s->owner.uid, s->limit, &s->scratch)) {
+		return 1;
+	}
+	int r = snapshot_plan(&s->plan, s->history.past, s->history.n, s->digest, s->limit, &s->scratch);
+	if (r == SNAPSHOT_IS_GOING) {
+		status_conflict(&q->st, request_group(q), q->route.resource, s->sent->meta.name,
+			"controllerrevisions \"" STR_FMT "\" holds this state and is being deleted; try again when it is gone",
+			STR_ARG(s->plan.target->name));
+	} else if (r == SNAPSHOT_NO_NUMBER) {
+		status_conflict(&q->st, request_group(q), q->route.resource, s->sent->meta.name,
+			"there is no higher number than that of its controller's newest revision");
+	}
+	return r != 0;
+}
+
+/* ---- the History ---- */
+
+static int refuse_history(struct request *q, const struct snapshot *s, const char *why)
+{
+	status_conflict(&q->st, str_of(s->histories.kind->versions[0].group), str_of(s->histories.kind->resource),
+		s->owner.name, "%s", why);
+	return 1;
+}
+
+/* The History changes as if by a write of its status, so the user needs that right. */
+static int authorize_history(struct request *q, const struct snapshot *s)
+{
+	const struct authz_attributes what = {
+		.user = q->user,
+		.verb = str_of(verb_name(VERB_UPDATE)),
+		.is_resource = true,
+		.group = str_of(s->histories.version->group),
+		.version = str_of(s->histories.version->name),
+		.resource = str_of(s->histories.kind->resource),
+		.subresource = STR("status"),
+		.ns = request_ns(q),
+		.name = s->owner.name,
+	};
+
+	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
+}
+
+static int find_history(struct request *q, struct snapshot *s)
+{
+	const struct kind *k = s->histories.kind;
+	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, k, request_ns(q), s->owner.name);
+
+	if (!o && !agreed_version_check_readable(q, k)) {
+		status_not_found(&q->st, str_of(k->versions[0].group), str_of(k->resource), s->owner.name);
+	}
+	if (o && cached_object(&s->telling, o, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
+	}
+	return q->st.code != 0;
+}
+
+/* The History as the client saw it, and not on its way out. */
+static int read_history(struct request *q, struct snapshot *s)
+{
+	uint64_t version = 0;
+
+	if (authorize_history(q, s) || find_history(q, s)) {
+		return 1;
+	}
+	str_to_uint64(member_text(s->change, "historyResourceVersion"), &version);
+	if (!str_eq(s->telling->meta.uid, s->owner.uid)) {
+		return refuse_history(q, s, "there is another one of that name than the owner with that uid");
+	}
+	if (meta_is_deleting(&s->telling->meta)) {
+		return refuse_history(q, s, "it is being deleted; try again when it is gone");
+	}
+	if ((uint64_t)s->telling->mod_revision != version) {
+		return refuse_history(
+			q, s, "the object has been modified; please apply your changes to the latest version and try again");
+	}
+	return 0;
+}
+
+/* The History as it shall be; NULL with q->st. The revision that holds the state must have been decided on, and named. */
+static struct object *told_history(struct request *q, const struct snapshot *s)
+{
+	const struct snapshot_plan *p = &s->plan;
+	const struct snapshot_held held = {
+		.name = p->target ? p->target->name : s->write.name,
+		.digest = s->digest,
+		.number = p->number,
+		.revisions = (int64_t)(s->history.n + (p->result == SNAPSHOT_CREATED) - s->n_trims),
+	};
+	struct object *o = object_copy(s->telling, q->a);
+	struct json *status =
+		snapshot_change_status(s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user.name, q->a);
+
+	if (!status) {
+		status_internal(&q->st, "the status of the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
+		return NULL;
+	}
+	json_set(q->a, o->fields, STR("status"), status);
+	managed_update(o, s->telling, s->histories.version, STR("status"), s->rules.manager, request_now(q), q->a);
+	return o;
+}
+
+/* The History is the engine's object. Besides it only trimmed revisions are written. */
+static enum decision decide_tell(struct request *q, struct snapshot *s)
+{
+	struct write *w = &s->write;
+
+	turn_to(q, &s->histories);
+	write_aim(q, w, s->owner.name, NULL);
+	w->present = s->telling;
+	w->object = told_history(q, s);
+	return w->object ? DECIDE_PUT : DECIDE_REFUSE;
+}
+
+static enum decision tell_beside(struct request *q, struct snapshot *s, enum decision d)
+{
+	if (!s->change || d != DECIDE_PUT) {
+		return d;
+	}
+	s->write.beside.object = told_history(q, s);
+	return s->write.beside.object ? DECIDE_PUT : DECIDE_REFUSE;
+}
+
+static enum decision decide_state(struct request *q, struct snapshot *s)
+{
+	if (plan(q, s)) {
+		return DECIDE_REFUSE;
+	}
+	s->only_trims = s->plan.n_trimmed > TRIM_MAX && !q->is_dry_run;
+	s->n_trims = s->only_trims ? TRIM_MAX : s->plan.n_trimmed;
+	if (s->only_trims) {
+		return decide_trim(q, s);
+	}
+	if (s->plan.result == SNAPSHOT_UNCHANGED && s->change) {
+		return decide_tell(q, s);
+	}
+	if (s->plan.result == SNAPSHOT_UNCHANGED && s->n_trims > 0 && !q->is_dry_run) {
+		return decide_trim(q, s);
+	}
+	if (s->plan.result == SNAPSHOT_CREATED) {
+		return tell_beside(q, s, decide_create(q, s));
+	}
+	if (aim_at(q, s, s->plan.target)) {
+		return DECIDE_REFUSE;
+	}
+	return s->plan.result == SNAPSHOT_UNCHANGED ? DECIDE_KEEP : tell_beside(q, s, decide_roll_back(q, s));
+}
+
+static enum decision snapshot_decide(struct request *q, struct write *w)
+{
+	struct snapshot *s = container_of(w, struct snapshot, write);
+
+	turn_to(q, &s->revisions);
+	s->n_trims = 0;
+	if (s->change && read_history(q, s)) {
+		return DECIDE_REFUSE;
+	}
+	return is_deletion(s) ? decide_tell(q, s) : decide_state(q, s);
+}
+
+/* ---- the transaction ---- */
+
+/* The engine guards and writes that one. */
+static bool is_aim(const struct request *q, const struct snapshot *s, const struct snapshot_past *past)
+{
+	return q->route.kind == s->revisions.kind && str_eq(past->name, s->write.name);
+}
+
+/* A revision that goes meanwhile does no harm to the history: the numbers still grow. */
+static void snapshot_extend(struct request *q, struct write *w, struct plan *p)
+{
+	const struct snapshot *s = container_of(w, struct snapshot, write);
+	size_t n_trims = q->is_dry_run ? 0 : s->n_trims;
+
+	if (is_deletion(s)) {
+		return;
+	}
+	plan_guard_history(p, request_ns(q), s->owner.uid, s->history.revision);
+	if (s->plan.target && !is_aim(q, s, s->plan.target)) {
+		const struct cached *o = s->plan.target->ctx;
+		plan_guard_object(p, o->kind, o->ns, o->name, o->revision);
+	}
+	for (size_t i = 0; i < n_trims; i++) {
+		const struct snapshot_past *past = s->plan.trimmed[i];
+		const struct cached *o = past->ctx;
+		const struct history_place place = {.owner = s->owner.uid, .number = past->number};
+		if (is_aim(q, s, past)) {
+			plan_guard_unreferenced(p, s->revisions.kind, request_ns(q), past->name);
+		} else {
+			plan_remove_revision(p,
+				&(struct plan_change){.kind = o->kind, .ns = o->ns, .name = o->name, .revision = o->revision},
+				&place, past->digest);
+		}
+	}
+}
+
+/* ---- the answer ---- */
+
+static void note_trimmed(struct request *q, struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_trims; i++) {
+		json_append(q->a, s->trimmed, json_string(q->a, arena_dup(q->a, s->plan.trimmed[i]->name)));
+	}
+}
+
+static struct json *revision_of(struct request *q, const struct snapshot *s)
+{
+	struct json *revision = json_object(q->a);
+	struct str name = s->plan.target ? s->plan.target->name : s->write.name;
+
+	json_add(q->a, revision, STR("name"), json_string(q->a, name));
+	json_add(q->a, revision, STR("revision"), number_node(q, s));
+	return revision;
+}
+
+static struct json *history_of(struct request *q, const struct snapshot *s)
+{
+	struct json *history = json_object(q->a);
+	int64_t revision = s->write.revision ? s->write.revision : s->telling->mod_revision;
+
+	json_add(q->a, history, STR("name"), json_string(q->a, s->owner.name));
+	json_add(q->a, history, STR("resourceVersion"), json_string(q->a, arena_printf(q->a, "%lld", (long long)revision)));
+	return history;
+}
+
+static struct json *status_of(struct request *q, const struct snapshot *s)
+{
+	struct json *status = json_object(q->a);
+	const char *result = is_deletion(s) ? "Deleted" : snapshot_result_name(s->plan.result);
+
+	json_add(q->a, status, STR("result"), json_string(q->a, str_of(result)));
+	if (!is_deletion(s)) {
+		json_add(q->a, status, STR("revision"), revision_of(q, s));
+	}
+	if (s->trimmed->n > 0) {
+		json_add(q->a, status, STR("trimmed"), s->trimmed);
+	}
+	if (s->change) {
+		json_add(q->a, status, STR("history"), history_of(q, s));
+	}
+	return status;
+}
+
+static void snapshot_start(struct request *q, struct snapshot *s);
+
+static void snapshot_finish(struct request *q, struct write *w)
+{
+	struct snapshot *s = container_of(w, struct snapshot, write);
+
+	note_trimmed(q, s);
+	if (s->only_trims) {
+		plan_clear(&q->plan);
+		q->has_txn = false;
+		snapshot_start(q, s);
+		return;
+	}
+	json_set(q->a, s->sent->fields, STR("status"), status_of(q, s));
+	reply_json(q, 201, object_to_json(s->sent, s->version, q->a));
+}
+
+/* ---- all of it ---- */
+
+static void snapshot_cleanup(struct request *q _unused_, void *ctx)
+{
+	struct snapshot *s = ctx;
+
+	snapshot_history_done(&s->history);
+	arena_done(&s->scratch);
+}
+
+static int snapshot_validate(struct request *q, const struct object *o)
+{
+	struct field_errors errors;
+
+	field_errors_init(&errors, q->a);
+	o->kind->validate(o, &errors);
+	if (errors.n == 0) {
+		return 0;
+	}
+	status_invalid(&q->st, request_group(q), str_of(o->kind->kind), o->meta.name, &errors);
+	return 1;
+}
+
+static void snapshot_read(struct request *q, struct snapshot *s)
+{
+	const struct json *spec = json_gets(s->sent->fields, "spec"), *owner = json_gets(spec, "owner");
+	struct str prefix = member_text(spec, "namePrefix");
+	char digest[DIGEST_SIZE];
+	int64_t limit = 0;
+
+	s->owner = (struct owner_reference){.name = member_text(owner, "name"), .uid = member_text(owner, "uid")};
+	s->prefix = prefix.n > 0 ? prefix : arena_printf(q->a, STR_FMT "-", STR_ARG(s->owner.name));
+	s->data = json_gets(spec, "data");
+	s->labels = json_gets(spec, "labels");
+	s->change = json_gets(spec, "change");
+	json_to_int64(json_gets(spec, "historyLimit"), &limit);
+	s->limit = (size_t)limit;
+	if (!is_deletion(s)) {
+		digest_of(digest, s->data, q->a);
+		s->digest = arena_dup(q->a, str_of(digest));
+	}
+}
+
+static void snapshot_start(struct request *q, struct snapshot *s)
+{
+	s->write = (struct write){
+		.name = STR(""), .decide = snapshot_decide, .finish = snapshot_finish, .extend = snapshot_extend};
+	write_run(q, &s->write);
+}
+
+/* ---- who made the change ---- */
+
+static void user_found(struct request *q, struct change_user *u)
+{
+	snapshot_start(q, container_of(u, struct snapshot, user));
+}
+
+static int64_t history_version(const struct snapshot *s)
+{
+	int64_t version = 0;
+
+	str_to_int64(member_text(s->change, "historyResourceVersion"), &version);
+	return version;
+}
+
+/* Finds the user of a deletion. The History names the deleted object, in the version that the
+ * change was decided on: an older version may name one that was deleted before. */
+static void find_who_deleted(struct request *q)
+{
+	struct snapshot *s = container_of((struct write *)q->state, struct snapshot, write);
+	_cleanup_(cached_unrefp) struct cached *history =
+		cache_get(q->server->options.cache, s->histories.kind, request_ns(q), s->owner.name);
+	struct str uid = STR("");
+	struct object *o;
+
+	if (history && history->revision == history_version(s) && cached_object(&o, history, q->a) == 0) {
+		uid = arena_dup(q->a, member_text(json_gets(o->fields, "status"), "uid"));
+	}
+	change_user_find_deletion(q, &s->user, uid);
+}
+
+static void snapshot_find_user(struct request *q, struct snapshot *s)
+{
+	struct str digest = member_text(s->change, "writeDigest");
+
+	s->user.next = user_found;
+	if (is_deletion(s) && request_is_cache_ready(q)) {
+		q->state = &s->write;
+		request_wait_revision(q, history_version(s), WAIT_FOR_HISTORY_MS, find_who_deleted);
+	} else if (is_deletion(s)) {
+		return; /* answered */
+	} else if (digest.n > 0) {
+		change_user_find(q, &s->user, digest);
+	} else {
+		snapshot_start(q, s);
+	}
+}
+
+/* At the same version as snapshots. */
+static struct snapshot_kind find_kind(struct request *q, const char *resource)
+{
+	struct snapshot_kind k;
+
+	k.kind = kind_by_resource(
+		q->route.group, q->route.version_name, str_of(resource), q->server->options.is_standalone, &k.version);
+	return k;
+}
+
+void snapshot_answer(struct request *q, struct object *sent, struct str manager)
+{
+	struct snapshot *s = arena_new(q->a, struct snapshot);
+
+	sent->meta = (struct meta){.name = sent->meta.name,
+		.ns = sent->meta.ns,
+		.labels = sent->meta.labels,
+		.annotations = sent->meta.annotations};
+	if (snapshot_validate(q, sent)) {
+		reply_status(q);
+		return;
+	}
+	s->sent = sent;
+	s->version = q->route.version;
+	s->revisions = find_kind(q, "controllerrevisions");
+	s->histories = find_kind(q, "histories");
+	s->rules.manager = manager;
+	s->trimmed = json_array(q->a);
+	arena_init(&s->scratch, (size_t)64 << 20);
+	request_on_cleanup(q, snapshot_cleanup, s);
+	snapshot_read(q, s);
+	snapshot_find_user(q, s);
+}

@@ -1,0 +1,203 @@
+/* Pure decisions of a Snapshot: what it does to the history of its controller, and what its change makes of the History.
+ *
+ * Revisions are ordered by number, then by birth, because upstream's version of ControllerRevision lets two revisions have
+ * one number. The target is neither trimmed nor counted: the limit is for revisions that are not current, as in upstream's
+ * revisionHistoryLimit. A deletion leaves the other members of the History's status as they are, so that the deleted state
+ * can still be found. */
+#include "server/revisions/snapshot_plan.h"
+
+#include "api/model/members.h"
+#include "api/record/changes.h"
+
+#include <stdlib.h>
+
+/* kubectl takes --to-revision=0 for "the one before". */
+enum { FIRST_NUMBER = 1 };
+
+static int past_cmp(const void *a, const void *b)
+{
+	const struct snapshot_past *x = a, *y = b;
+
+	if (x->number != y->number) {
+		return x->number < y->number ? -1 : 1;
+	}
+	if (x->create_revision != y->create_revision) {
+		return x->create_revision < y->create_revision ? -1 : 1;
+	}
+	return str_cmp(x->name, y->name);
+}
+
+static const struct snapshot_past *newest_equal(const struct snapshot_past *past, size_t n, struct str digest)
+{
+	while (n > 0 && !str_eq(past[n - 1].digest, digest)) {
+		n--;
+	}
+	return n > 0 ? &past[n - 1] : NULL;
+}
+
+static void plan_trim(struct snapshot_plan *p, const struct snapshot_past *past, size_t n, size_t limit, struct arena *a)
+{
+	size_t n_idle = 0;
+
+	p->trimmed = arena_array(a, const struct snapshot_past *, n);
+	for (size_t i = 0; i < n; i++) {
+		n_idle += !past[i].is_live && &past[i] != p->target;
+	}
+	for (size_t i = 0; i < n && n_idle > limit; i++) {
+		if (!past[i].is_live && &past[i] != p->target) {
+			p->trimmed[p->n_trimmed++] = &past[i];
+			n_idle--;
+		}
+	}
+}
+
+static int plan_target(struct snapshot_plan *p, const struct snapshot_past *past, size_t n, struct str digest)
+{
+	const struct snapshot_past *newest = n > 0 ? &past[n - 1] : NULL;
+
+	p->target = newest_equal(past, n, digest);
+	if (p->target && p->target->is_deleting) {
+		return SNAPSHOT_IS_GOING;
+	}
+	if (p->target && p->target == newest) {
+		p->result = SNAPSHOT_UNCHANGED;
+		p->number = newest->number;
+		return 0;
+	}
+	if (newest && newest->number == INT64_MAX) {
+		return SNAPSHOT_NO_NUMBER;
+	}
+	p->result = p->target ? SNAPSHOT_ROLLED_BACK : SNAPSHOT_CREATED;
+	p->number = newest ? newest->number + 1 : FIRST_NUMBER;
+	return 0;
+}
+
+int snapshot_plan(
+	struct snapshot_plan *ret, struct snapshot_past *past, size_t n, struct str digest, size_t limit, struct arena *a)
+{
+	*ret = (struct snapshot_plan){0};
+	if (n > 1) {
+		qsort(past, n, sizeof(*past), past_cmp);
+	}
+	int r = plan_target(ret, past, n, digest);
+	if (!r) {
+		plan_trim(ret, past, n, limit, a);
+	}
+	return r;
+}
+
+const char *snapshot_result_name(enum snapshot_result r)
+{
+	static const char *const names[] = {
+		[SNAPSHOT_UNCHANGED] = "Unchanged", [SNAPSHOT_ROLLED_BACK] = "RolledBack", [SNAPSHOT_CREATED] = "Created"};
+
+	return names[r];
+}
+
+/* ---- what a change makes of the status of the History ---- */
+
+static struct json *entry_of(const struct json *change, const struct snapshot_held *held, struct str user, struct arena *a)
+{
+	static const char *const kept[] = {"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion"};
+	struct json *entry = json_object(a);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		struct json *value = json_gets(change, kept[i]);
+		if (value) {
+			json_add(a, entry, str_of(kept[i]), value);
+		}
+	}
+	if (!change_is_deletion(change)) {
+		json_add(a, entry, STR("revision"), json_string(a, held->name));
+		json_add(a, entry, STR("number"), json_int(a, held->number));
+	}
+	json_add_text(a, entry, STR("user"), user);
+	return entry;
+}
+
+static size_t size_of(const struct json *change)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, (size_t)1 << 20);
+	json_encode(&text, change);
+	return text.n;
+}
+
+/* From which on the old ones stay, with the new one behind them. */
+static uint32_t first_kept(const struct json *old, const struct json *entry)
+{
+	uint32_t n = old ? old->n : 0, from = n;
+	size_t bytes = size_of(entry) + 2; /* brackets */
+
+	while (from > 0 && n - from + 1 < CHANGES_MAX) {
+		bytes += size_of(old->items[from - 1]) + 1; /* a comma */
+		if (bytes > CHANGES_BYTES_MAX) {
+			break;
+		}
+		from--;
+	}
+	return from;
+}
+
+static struct json *changes_with(const struct json *old, struct json *entry, struct arena *a)
+{
+	struct json *changes = json_array(a);
+
+	for (uint32_t i = first_kept(old, entry); old && i < old->n; i++) {
+		json_append(a, changes, old->items[i]);
+	}
+	json_append(a, changes, entry);
+	return changes;
+}
+
+static void set_member(struct json *status, const char *name, struct json *value, struct arena *a)
+{
+	if (value) {
+		json_set(a, status, str_of(name), value);
+	} else {
+		json_remove(status, str_of(name));
+	}
+}
+
+static void note_state(struct json *status, const struct json *change, const struct snapshot_held *held, struct arena *a)
+{
+	static const char *const of_change[] = {"uid", "apiVersion", "ignore"};
+	struct json *revision = json_object(a);
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_change); i++) {
+		set_member(status, of_change[i], json_gets(change, of_change[i]), a);
+	}
+	json_add(a, revision, STR("name"), json_string(a, held->name));
+	json_add(a, revision, STR("revision"), json_int(a, held->number));
+	set_member(status, "deletionTime", NULL, a);
+	set_member(status, "digest", json_string(a, held->digest), a);
+	set_member(status, "revision", revision, a);
+	set_member(status, "revisions", json_int(a, held->revisions), a);
+}
+
+/* In the order of the schema. */
+static struct json *normalized(const struct kind *histories, const struct json *status, struct arena *a)
+{
+	struct json *normal = NULL;
+	struct str error;
+
+	return schema_decode(&normal, type_field(histories->type, STR("status"))->type, status, a, NULL, &error) ? NULL
+														 : normal;
+}
+
+struct json *snapshot_change_status(const struct kind *histories, const struct json *status, const struct json *change,
+	const struct snapshot_held *held, struct str user, struct arena *a)
+{
+	struct json *next = status ? json_copy(a, status) : json_object(a);
+	int64_t total = member_int(status, "totalChanges");
+
+	if (change_is_deletion(change)) {
+		set_member(next, "deletionTime", json_gets(change, "time"), a);
+	} else {
+		note_state(next, change, held, a);
+	}
+	set_member(next, "totalChanges", json_int(a, total == INT64_MAX ? total : total + 1), a);
+	set_member(next, "changes", changes_with(json_gets(status, "changes"), entry_of(change, held, user, a), a), a);
+	return normalized(histories, next, a);
+}
