@@ -20,6 +20,8 @@ struct member {
 	bool is_terminating;
 	bool is_ready;     /* Running, with the condition Ready */
 	bool is_available; /* Ready for minReadySeconds */
+	/* The pod's status proves that the pod has never been Ready. False: it was, or nobody can tell. */
+	bool was_never_ready;
 	int64_t available_in_s; /* seconds until it is available if it stays Ready; 0: not foreseeable */
 	bool is_deleted;        /* deleted by this pass */
 };

@@ -4,8 +4,8 @@
  * Two rules of the design contradict each other, and are decided here. Step 4 creates pods
  * without waiting, but the guarantees demand that each predecessor is Running and Ready first;
  * the guarantees win. Step 5 waits for every pod, so an update that cannot become Ready is a
- * trap: nothing rolls it back or forward. Where the set follows the seed, a broken pod is
- * replaced if its revision is not the one for its ordinal. */
+ * trap: nothing rolls it back or forward. Where the set follows the seed, the pod that it waits
+ * for is replaced if that pod has never been Ready and its ordinal calls for another revision. */
 #include "controllers/statefulset/pass.h"
 
 #include "api/model/members.h"
@@ -510,17 +510,6 @@ static void pass_uncount(struct pass *p, const struct member *m)
 	p->status.updated -= is_made_from(m, p->update);
 }
 
-static struct member *highest_broken(struct pass *p)
-{
-	for (size_t i = p->n_slots; i-- > 0;) {
-		struct member *m = &p->slots[i];
-		if (!m->is_available && !is_made_from(m, target_of(p, m->ordinal))) {
-			return m;
-		}
-	}
-	return NULL;
-}
-
 static bool is_any_going(const struct member *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -531,15 +520,35 @@ static bool is_any_going(const struct member *members, size_t n)
 	return false;
 }
 
-/* Waiting would be in vain for a pod that is not Ready and whose revision is not the one for its
- * ordinal. One at a time is replaced, from the highest. Its slot is remembered until it is filled
- * again: otherwise the slot would get the same revision. If the process dies in between, that
- * happens once more. */
+/* Returns the pod that all higher ordinals wait for, if waiting for it is in vain: it has never
+ * been Ready, and its ordinal calls for another revision. A pod of the current revision may be one
+ * that has just been moved to another node, so it is not broken. NULL: there is no such pod.
+ *
+ * All lower ordinals are available, and the pod's slot is the next one to be filled. So no second
+ * pod goes before the replacement of the first one is available. */
+static struct member *broken_blocker(struct pass *p)
+{
+	for (size_t i = 0; i < p->n_slots; i++) {
+		struct member *m = &p->slots[i];
+		if (m->ordinal != p->set.start + (int64_t)i) {
+			return NULL; /* an empty slot is filled first */
+		}
+		if (!m->is_available) {
+			bool is_broken = m->was_never_ready && !is_made_from(m, target_of(p, m->ordinal)) &&
+				!is_made_from(m, p->current);
+			return is_broken ? m : NULL;
+		}
+	}
+	return NULL;
+}
+
+/* Replaces a broken pod. Its slot is remembered until it is filled again: otherwise the slot would
+ * get the same revision. If the process dies in between, that happens once more. */
 static enum step replace_broken(struct pass *p)
 {
 	bool may = p->set.follows_seed && !p->set.is_on_delete && p->update && !is_any_going(p->slots, p->n_slots) &&
 		!is_any_going(p->condemned, p->n_condemned);
-	struct member *m = may ? highest_broken(p) : NULL;
+	struct member *m = may ? broken_blocker(p) : NULL;
 
 	if (!m) {
 		return STEP_WAIT;

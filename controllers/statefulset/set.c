@@ -155,6 +155,21 @@ static bool is_ready_since(const struct json *status, int64_t *ret_us)
 	return str_is(member_text(ready, "status"), "True");
 }
 
+/* A kubelet writes startTime and the first condition Ready together. Each later change of the
+ * condition has a later time. */
+static bool was_never_ready(const struct json *status)
+{
+	const struct json *ready = condition_find(json_gets(status, "conditions"), "Ready");
+	int64_t started_us, since_us;
+	bool is_started = time_parse_rfc3339(member_text(status, "startTime"), &started_us);
+
+	if (!ready) {
+		return true;
+	}
+	return is_started && str_is(member_text(ready, "status"), "False") &&
+		time_parse_rfc3339(member_text(ready, "lastTransitionTime"), &since_us) && since_us <= started_us;
+}
+
 /* Like IsPodAvailable: available at once without minReadySeconds; otherwise the time of becoming
  * Ready must be known. */
 static void read_readiness(struct member *m, const struct json *status, int64_t min_ready_s, int64_t now_s)
@@ -162,6 +177,7 @@ static void read_readiness(struct member *m, const struct json *status, int64_t 
 	int64_t since_us;
 
 	m->is_ready = m->phase == POD_RUNNING && is_ready_since(status, &since_us);
+	m->was_never_ready = was_never_ready(status);
 	if (!m->is_ready || !min_ready_s) {
 		m->is_available = m->is_ready;
 		return;

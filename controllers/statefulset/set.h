@@ -33,8 +33,8 @@ struct set {
 	int64_t max_unavailable; /* 1 unless the gate MaxUnavailableStatefulSet is on */
 	int64_t min_ready_s, limit;
 	bool is_parallel, is_on_delete;
-	/* Follows the seed's rules where they differ from upstream's. A broken pod is replaced
-	 * if its revision is not the one for its ordinal. Pods below the partition go back to the
+	/* Follows the seed's rules where they differ from upstream's. The pod that a
+	 * broken update waits for is replaced. Pods below the partition go back to the
 	 * current revision. A pod comes back in the revision that it had. */
 	bool follows_seed;
 	struct claim_policy claims;

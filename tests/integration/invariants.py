@@ -80,7 +80,8 @@ class Thing:
 def read_pod(it):
     status = it.get("status", {})
     ready = any((c["type"], c["status"]) == ("Ready", "True") for c in status.get("conditions") or [])
-    return {"phase": status.get("phase", ""), "ready": ready and status.get("phase") == "Running"}
+    turned = [c.get("lastTransitionTime") for c in status.get("conditions") or [] if c["type"] == "Ready"]
+    return {"phase": status.get("phase", ""), "ready": ready and status.get("phase") == "Running", "has_turned": turned not in ([], [status.get("startTime")])}
 
 
 def read_set(it):
@@ -258,7 +259,8 @@ class Window:
         return self.any(lambda slots, down, pods: not any(other > n for other in down))
 
     def may_replace_broken(self, n):
-        return self.any(lambda slots, down, pods: n in down and not any(going for _, going in pods.values()))
+        """The one that all others wait for."""
+        return self.any(lambda slots, down, pods: n in down and not any(other < n for other in down) and not any(going for _, going in pods.values()))
 
 
 class Check:
@@ -269,6 +271,7 @@ class Check:
         self.changed_by_users, self.deleted_by_users, self.carrier = changed, deleted, carrier
         self.violations = []
         self.there = {kind: {} for kind in KINDS}  # by key
+        self.been_ready = set()  # uids of pods
         self.windows, self.earlier = {}, {}  # by the set's uid: of now, and the one before
         self.n_renewed = collections.Counter()
         self.lost = {}  # by a pod's uid: who had it, and the window in which a user took it away
@@ -353,6 +356,8 @@ class Check:
     def note(self, it):
         if it.kind == "statefulsets":
             self.sets[it.uid] = it.key
+        if it.kind == "pods" and it.facts["ready"]:
+            self.been_ready.add(it.uid)
         if it.kind in ("controllerrevisions", "podtemplates") and it.owner:
             self.known.setdefault(it.owner, set()).add(it.name)
 
@@ -502,7 +507,9 @@ class Check:
             self.blame(f"deleted without a reason ({at}): it is of the template of today", pod, revision, it)
         if any(spec["several"] for spec in specs):
             return
-        may = window.may_update(n, is_ordered) or (any(spec["follows_seed"] for spec in specs) and window.may_replace_broken(n))
+        is_broken = not (pod.uid in self.been_ready and pod.facts["has_turned"])  # times have seconds
+        may_replace = is_broken and any(spec["follows_seed"] for spec in specs) and window.may_replace_broken(n)
+        may = window.may_update(n, is_ordered) or may_replace
         if not may:
             self.blame(f"updated ({at}) while others were down", pod, it, *self.down(it))
 

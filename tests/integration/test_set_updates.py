@@ -1,8 +1,10 @@
 """Updates of StatefulSets (seed 002), in both carriers of the history: the seed's eight tests by its names, and what they leave out."""
 
+import datetime
 import itertools
 import json
 import signal
+import time
 
 import pytest
 
@@ -157,6 +159,26 @@ def test_update__can_be_rolled_back(room, api_version):
     room.image("i:1")
     room.settle()
     assert room.images() == images(3, i1=3) and len(room.history()) == 3
+
+
+# seeds: U12 U13
+def test_update__waits_for_pods_that_were_ready(room):
+    """Five pods fail their probes for a moment, and the template changes meanwhile: nobody deletes them."""
+    room.running(replicas=5, api_version=BETA)
+    before = room.uids()
+    last = max(datetime.datetime.fromisoformat(pod["status"]["startTime"]) for pod in room.pods().values())
+    retry_until(lambda: time.time() > last.timestamp() + 1, "the next second: times in a status have no smaller unit")
+    for name in before:
+        room.order(name, "ready", "false")
+    room.until(lambda: not any(map(is_ready, room.pods().values())), "pods that are not Ready")
+    room.image("i:2")
+    room.until(lambda: len(room.history()) == 2, "the update has a revision")
+    for _ in range(3):
+        room.pulse()
+    assert room.uids() == before and not any(map(is_going, room.pods().values()))
+    for name in before:
+        room.order(name, "ready", None)
+    rest(room, i2=5)
 
 
 # seeds: U13 U90 U91 U92

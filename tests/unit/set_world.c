@@ -233,18 +233,24 @@ static bool is_ready(const struct json *pod)
 	return str_is(member_text(list_item(json_gets(status, "conditions"), 0), "status"), "True");
 }
 
+/* As kubelets write it: startTime and the first condition Ready have one time, and a change of the condition has a later one. */
 static const struct json *with_status(struct set_world *w, const struct json *pod, const char *phase, bool ready)
 {
 	struct arena *a = &w->arena;
 	struct json *changed = json_copy(a, pod);
+	const struct json *old = json_gets(pod, "status");
+	struct str started = member_text(old, "startTime");
 	struct tm tm;
 	time_t now = w->now_s;
 	char since[32];
 
-	strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	bool has_turned = started.n > 0 && is_ready(pod) != ready;
+	strftime(since, sizeof(since), has_turned ? "%Y-%m-%dT%H:%M:%S.5Z" : "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	started = started.n > 0 ? started : str_of(since);
 	struct str text = arena_printf(a,
-		"{\"phase\":\"%s\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\",\"lastTransitionTime\":\"%s\"}]}%c",
-		phase, ready ? "True" : "False", since, '\0');
+		"{\"phase\":\"%s\",\"startTime\":\"" STR_FMT "\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\","
+		"\"lastTransitionTime\":\"%s\"}]}%c",
+		phase, STR_ARG(started), ready ? "True" : "False", since, '\0');
 	json_set(a, changed, STR("status"), parsed(a, text.p));
 	return changed;
 }
@@ -261,6 +267,15 @@ void set_pod_status(struct set_world *w, int64_t ordinal, const char *phase, boo
 	size_t i = set_pod_at(w, ordinal);
 	assert_true(i < w->n_pods);
 	w->pods[i] = with_status(w, w->pods[i], phase, ready);
+}
+
+void set_pod_start(struct set_world *w, int64_t ordinal)
+{
+	size_t i = set_pod_at(w, ordinal);
+	assert_true(i < w->n_pods);
+	struct json *pod = json_copy(&w->arena, w->pods[i]);
+	json_remove(pod, STR("status"));
+	w->pods[i] = with_status(w, pod, "Running", false);
 }
 
 void set_pod_label(struct set_world *w, int64_t ordinal, const char *name, const char *value)

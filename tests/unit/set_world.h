@@ -83,6 +83,8 @@ void set_settle(struct set_world *w);
 
 size_t set_pod_at(const struct set_world *w, int64_t ordinal); /* its index; n_pods: there is none */
 void set_pod_status(struct set_world *w, int64_t ordinal, const char *phase, bool is_ready);
+/* It has just begun to run, and was never Ready. */
+void set_pod_start(struct set_world *w, int64_t ordinal);
 void set_pod_label(struct set_world *w, int64_t ordinal, const char *name, const char *value); /* NULL takes it away */
 void set_pod_delete(struct set_world *w, int64_t ordinal);                                     /* by somebody: it is going */
 const struct json *set_claim(const struct set_world *w, const char *name);                     /* NULL: there is none */

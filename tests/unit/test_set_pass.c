@@ -701,8 +701,36 @@ static void test_broken_update__is_rolled_back_or_forward_where_the_set_asks_for
 	}
 }
 
+/* Five pods that were Ready are unready for a moment, while the template changes. */
 /* seeds: U12 U13 */
-static void test_broken_pods__are_replaced_from_the_highest_one_at_a_time(void **state _unused_)
+static void test_pods_that_were_ready__are_waited_for(void **state _unused_)
+{
+	const struct carrier *c;
+	FOR_EACH_CARRIER(c)
+	{
+		struct set_world w;
+		set_world_init(&w, c);
+		w.replicas = 5;
+		set_settle(&w);
+		for (int64_t ordinal = 0; ordinal < 5; ordinal++) {
+			set_pod_status(&w, ordinal, "Running", false);
+		}
+		set_image(&w, "b");
+		assert_pass(&w, "+revision =status");
+		for (int64_t ordinal = 0; ordinal < 4; ordinal++) {
+			set_pod_status(&w, ordinal, "Running", true);
+			assert_pass(&w, "=status");
+		}
+		set_pod_status(&w, 4, "Running", true);
+		assert_pass(&w, "-web-4 =status"); /* the update, in its turn */
+		set_settle(&w);
+		assert_str(set_images(&w), "b b b b b");
+		set_world_done(&w);
+	}
+}
+
+/* seeds: U12 U13 */
+static void test_broken_pods__are_replaced_one_at_a_time(void **state _unused_)
 {
 	const struct carrier *c;
 	FOR_EACH_CARRIER(c)
@@ -711,20 +739,60 @@ static void test_broken_pods__are_replaced_from_the_highest_one_at_a_time(void *
 		set_world_init(&w, c);
 		w.replicas = 4;
 		set_settle(&w);
-		for (int64_t ordinal = 0; ordinal < 4; ordinal++) {
-			set_pod_status(&w, ordinal, "Running", false);
-		}
+		set_image(&w, BROKEN);
+		set_settle(&w);
+		struct str broken =
+			member_text(json_gets(json_gets(w.pods[set_pod_at(&w, 3)], "metadata"), "labels"), LABEL_REVISION);
+		set_pod_label(&w, 2, LABEL_REVISION, arena_printf(&w.arena, STR_FMT "%c", STR_ARG(broken), '\0').p);
+		set_pod_start(&w, 2);
 		set_image(&w, "b");
-		assert_pass(&w, "+revision -web-3 =status");
-		assert_pass(&w, ""); /* it is going; and it comes back when those before it are Ready */
-		assert_next_pass(&w, "-web-2 =status");
-		assert_next_pass(&w, "-web-1 =status");
-		assert_next_pass(&w, "-web-0 =status");
-		assert_next_pass(&w, "+web-0 =status");
+		assert_pass(&w, "+revision -web-2 =status"); /* the one that the others wait for */
+		assert_pass(&w, "");                         /* it is going */
+		assert_next_pass(&w, "+web-2 =status");
+		assert_pass(&w, "=status"); /* its replacement is not Ready yet */
+		assert_next_pass(&w, "-web-3 =status");
+		assert_next_pass(&w, "+web-3 =status");
 		set_settle(&w);
 		assert_str(set_images(&w), "b b b b");
 		set_world_done(&w);
 	}
+}
+
+/* It was Ready in another form, before it came to another node. Its revision works: nothing shows that waiting is in vain. */
+/* seeds: U12 U13 */
+static void test_starting_pods_of_the_current_revision__are_waited_for(void **state _unused_)
+{
+	struct set_world w;
+	init_settled(&w, &carrier_controllerrevisions);
+	set_image(&w, "b");
+	set_pod_start(&w, 1);
+	assert_pass(&w, "+revision =status");
+	assert_pass(&w, "");
+	set_pod_status(&w, 1, "Running", true);
+	assert_pass(&w, "-web-2 =status");
+	set_settle(&w);
+	assert_str(set_images(&w), "b b b");
+	set_world_done(&w);
+}
+
+/* Scaling waits for it, so a slot that scaling has yet to fill holds nothing up. An empty slot before it does. */
+/* seeds: U12 U13 */
+static void test_broken_pod__is_replaced_while_the_set_is_scaled(void **state _unused_)
+{
+	struct set_world w;
+	init_settled(&w, &carrier_controllerrevisions);
+	set_image(&w, BROKEN);
+	set_settle(&w);
+	set_replicas(&w, 5);
+	set_settle(&w);
+	assert_str(set_images(&w), "a a " BROKEN "!");
+	set_pod_delete(&w, 0);
+	set_image(&w, "a");
+	assert_true(set_pass(&w));
+	assert_int_equal(w.n_deleted, 0);
+	set_settle(&w);
+	assert_str(set_images(&w), "a a a a a");
+	set_world_done(&w);
 }
 
 /* Below those that are still of the current revision: by the counts it would come back as it was. */
@@ -736,11 +804,16 @@ static void test_broken_pod__comes_back_in_the_revision_it_should_have(void **st
 	{
 		struct set_world w;
 		init_settled(&w, c);
+		set_image(&w, BROKEN);
+		set_settle(&w);
+		struct str broken =
+			member_text(json_gets(json_gets(w.pods[set_pod_at(&w, 2)], "metadata"), "labels"), LABEL_REVISION);
 		set_image(&w, "b");
 		assert_true(set_pass(&w));
 		assert_next_pass(&w, "+web-2 =status");
 		set_kubelet(&w);
-		set_pod_status(&w, 0, "Running", false);
+		set_pod_label(&w, 0, LABEL_REVISION, arena_printf(&w.arena, STR_FMT "%c", STR_ARG(broken), '\0').p);
+		set_pod_start(&w, 0);
 		assert_pass(&w, "-web-0 =status");
 		assert_next_pass(&w, "+web-0 =status");
 		set_kubelet(&w);
@@ -766,7 +839,10 @@ static void test_ordered_set__has_one_pod_made_or_taken_away_by_a_pass(void **st
 		assert_pass(&w, "+revision -web-0 =status");
 		assert_pass(&w, "=status"); /* it is going */
 		assert_next_pass(&w, "+web-0 =status");
-		assert_pass(&w, "-web-2 =status"); /* while web-0 is waited for */
+		assert_pass(&w, "=status");      /* web-0 is waited for */
+		assert_next_pass(&w, "=status"); /* then web-2, which was Ready before */
+		set_pod_status(&w, 2, "Running", true);
+		assert_pass(&w, "-web-2 =status");
 		set_settle(&w);
 		assert_str(set_images(&w), "b b b");
 		set_world_done(&w);
@@ -786,11 +862,12 @@ static void test_pod_that_has_changed_since_it_was_read__is_left_to_the_next_pas
 		for (int reason = 0; reason < N_REASONS; reason++) {
 			struct set_world w;
 			init_settled(&w, c);
+			if (reason == BROKEN_ONE) {
+				set_image(&w, BROKEN);
+				set_settle(&w);
+			}
 			if (reason <= BROKEN_ONE) {
 				set_image(&w, "b");
-			}
-			if (reason == BROKEN_ONE) {
-				set_pod_status(&w, 2, "Running", false);
 			} else if (reason == FAILED) {
 				set_pod_status(&w, 2, "Failed", false);
 			} else if (reason == SCALED_AWAY) {
@@ -1183,7 +1260,10 @@ int main(void)
 		TEST(test_current_revision_without_a_state__is_as_one_that_was_deleted),
 		TEST(test_revisions_that_are_spoilt__are_told_of_once_for_a_change_and_not_all),
 		TEST(test_broken_update__is_rolled_back_or_forward_where_the_set_asks_for_it),
-		TEST(test_broken_pods__are_replaced_from_the_highest_one_at_a_time),
+		TEST(test_pods_that_were_ready__are_waited_for),
+		TEST(test_broken_pods__are_replaced_one_at_a_time),
+		TEST(test_starting_pods_of_the_current_revision__are_waited_for),
+		TEST(test_broken_pod__is_replaced_while_the_set_is_scaled),
 		TEST(test_broken_pod__comes_back_in_the_revision_it_should_have),
 		TEST(test_ordered_set__has_one_pod_made_or_taken_away_by_a_pass),
 		TEST(test_pod_that_has_changed_since_it_was_read__is_left_to_the_next_pass),
