@@ -45,7 +45,7 @@ help:
 	@echo 'make clean          removes the build folders'
 
 build: $(BUILD)/build.ninja
-	ninja -C $(BUILD) annals kubectl-annals kubectl_complete-annals
+	ninja -C $(BUILD) installed
 
 # DESTDIR is meson's own. Nothing is compiled here, so that `sudo make install` leaves no files of root's behind.
 .PHONY: install
