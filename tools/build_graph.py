@@ -49,6 +49,7 @@ class Graph:
         self.build, self.root = pathlib.Path(build).resolve(), pathlib.Path(root).resolve()
         self.edges = edges_of((self.build / "build.ninja").read_text(encoding="utf-8"))
 
+    @functools.lru_cache(maxsize=None)
     def source(self, path):
         """An input of ninja's as a path from the root."""
         return os.path.relpath(os.path.join(self.build, path), self.root)
