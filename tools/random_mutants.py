@@ -60,7 +60,7 @@ except ImportError:  # Debian has it for its own interpreter
 ROOT = mutate.ROOT
 FOLDER = mutate.COPIES / "random"
 REACH = mutate.COPIES / "reach"
-TEST_SECONDS = 300
+NATIVE_SECONDS, INTEGRATION_SECONDS = 120, 900
 COMPILE_SECONDS = 300
 TRIES = 30  # so many places of a room are tried for one mutant
 BATCHES = (4, 16)  # executables are linked for so many tests, for so many more, and for all the rest
@@ -297,13 +297,13 @@ class Copy(mutate.Copy):
             self.linked[test.target] = files_of_executable(self.build / test.target)
         return os.path.basename(file) in self.linked[test.target]
 
-    def passes(self, test, seconds=TEST_SECONDS):
+    def passes(self, test):
         """A native test, or a file of integration tests: (status, output)."""
         env = dict(os.environ, ANNALS_BIN=str(self.build / "annals"), ANNALS_BUILD=str(self.build), ASAN_OPTIONS="hard_rss_limit_mb=8192")
         if isinstance(test, str):
             command = ["/usr/bin/python3", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/integration/{test}.py"]
-            return mutate.run(command, self.folder, 3 * seconds, env)
-        return mutate.run([str(self.build / test.target), *test.arguments], self.build, seconds, env)
+            return mutate.run(command, self.folder, INTEGRATION_SECONDS, env)
+        return mutate.run([str(self.build / test.target), *test.arguments], self.build, NATIVE_SECONDS, env)
 
 
 def header_text(folder, file):
@@ -553,21 +553,31 @@ def main():
     status, out = copy.ninja("annals", *tests)
     if status != 0:
         sys.exit(f"does not build without a mutant:\n{out[-3000:]}")
+    try:
+        judge_all(args, seed, copy, rooms)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    return 0
+
+
+def judge_all(args, seed, copy, rooms):
+    """Ends with the score, also of a part."""
     judge = Judge(copy, Reach(), args.integration)
     by_room, by_operator = collections.defaultdict(lambda: [0, 0]), collections.defaultdict(lambda: [0, 0])
-    for mutant in sample(copy, rooms, args.n, random.Random(seed), args.sanitize == "address"):
-        at = f"{mutant.file}:{mutant.place.line} {mutant.place.function}() {mutant.place.operator}"
-        if args.list:
-            print(f"{at}\n{show(mutant)}", flush=True)
-            continue
-        by = judge.judge(mutant)
-        for counts in (by_room[mutant.room], by_operator[mutant.place.operator]):
-            counts[0] += bool(by)
-            counts[1] += 1
-        print(f"{at}: noticed by {by}" if by else f"{at}: SURVIVES {judge.n_tests} tests\n{show(mutant)}", flush=True)
-    if not args.list:
-        print(f"\n{score(by_operator)}\n\n{score(by_room)}\nseed {seed}")
-    return 0
+    try:
+        for mutant in sample(copy, rooms, args.n, random.Random(seed), args.sanitize == "address"):
+            at = f"{mutant.file}:{mutant.place.line} {mutant.place.function}() {mutant.place.operator}"
+            if args.list:
+                print(f"{at}\n{show(mutant)}", flush=True)
+                continue
+            by = judge.judge(mutant)
+            for counts in (by_room[mutant.room], by_operator[mutant.place.operator]):
+                counts[0] += bool(by)
+                counts[1] += 1
+            print(f"{at}: noticed by {by}" if by else f"{at}: SURVIVES {judge.n_tests} tests\n{show(mutant)}", flush=True)
+    finally:
+        if by_room:
+            print(f"\n{score(by_operator)}\n\n{score(by_room)}\nseed {seed}", flush=True)
 
 
 if __name__ == "__main__":
