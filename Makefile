@@ -35,7 +35,8 @@ help:
 	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
 	@echo 'make sanitize       with ASan+UBSan: all but fault tests, with TSan: all but integration tests (sanitize-address, sanitize-thread; SUITES="unit tests/fault")'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
-	@echo 'make mutate         makes one line of the source wrong after the other, and names those that no test notices (N=20, K=write)'
+	@echo 'make mutate         makes random places of the source wrong, and names those that no test notices (N=200, SEED=7, K=server/write)'
+	@echo 'make mutate-list    the same with the places that tests/mutants lists (N=20, K=write)'
 	@echo 'make bench          measurements, beside and behind kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
 	@echo 'make screenshots    docs/images: the page as it looks, light and dark; needs Chromium'
 	@echo 'make docs           writes what is made from the source: reference pages, OpenAPI, man pages, Go types'
@@ -45,7 +46,7 @@ help:
 	@echo 'make clean          removes the build folders'
 
 build: $(BUILD)/build.ninja
-	ninja -C $(BUILD) annals kubectl-annals kubectl_complete-annals
+	ninja -C $(BUILD) installed
 
 # DESTDIR is meson's own. Nothing is compiled here, so that `sudo make install` leaves no files of root's behind.
 .PHONY: install
@@ -149,6 +150,10 @@ fuzz:
 	tools/run-fuzz.sh build-fuzz
 
 mutate:
+	tools/install-deps.sh build run test mutate
+	tools/random_mutants.py $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(K),-k '$(K)') --sanitize $(or $(SANITIZE),address) $(ARGS)
+
+mutate-list:
 	tools/install-deps.sh build run test
 	tools/mutate.py $(if $(N),-n $(N)) $(if $(K),-k '$(K)') $(ARGS)
 
@@ -195,4 +200,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-http2 check-distros check-cluster check-conformance check-kube sanitize sanitized peers oracle fuzz mutate bench screenshots recording docs upstream format clean
+.PHONY: help build run quick check check-http2 check-distros check-cluster check-conformance check-kube sanitize sanitized peers oracle fuzz mutate mutate-list bench screenshots recording docs upstream format clean

@@ -66,6 +66,7 @@ deb_steps() {
 		grep -q ^ANNALS_ARGS= /etc/annals/annals.env
 		! ldd /usr/bin/annals | grep 'not found' || exit 1
 		for page in man1/annals.1 man8/annals-serve.8; do test -s /usr/share/man/$page.gz; done
+		for name in swagger.json v3/apis__annals.dev__v1_openapi.json; do test -s /usr/share/annals/openapi/$name; done
 		! command -v systemd-analyze >/dev/null || systemd-analyze verify --man=no annals.service
 		serve annals up
 		annals doctor --data-dir data

@@ -1,13 +1,36 @@
 #!/bin/bash
 # Compiles each header alone: whoever includes one needs to know nothing else. Argument: a build folder, for generated headers.
-set -u
+#
+# ninja does it, by a file of its own in BUILD/headers: a header is compiled again when it, a header that it includes, or the compiler
+# has changed, and until it compiles.
+set -eu
 cd "$(dirname "$0")/.."
-export BUILD=${1:-build} CC=${CC:-cc}
+BUILD=$(readlink -m "${1:-build}")
+CC=${CC:-cc}
 
-check_header() {
-	"$CC" -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -isystem "$BUILD" -fsyntax-only -include "$1" -x c /dev/null
+# ninja's own characters, in a path.
+escape() {
+	sed 's/[$ :]/$&/g'
 }
-export -f check_header
 
-find base api storage migration admission server client delegation controllers cli tests -name '*.h' -print0 |
-	xargs -0 -P "$(nproc)" -I{} bash -c 'check_header {}'
+# The compiler's version is in the command, since ninja looks at commands and files.
+print_rules() {
+	local build
+	build=$(escape <<<"$BUILD")
+	cat <<-END
+		builddir = $build/headers
+		rule compile
+		  command = : '$("$CC" --version | head -n 1)'; $CC -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Werror -I. -isystem '$build' $
+		    -fsyntax-only -MD -MF \$out.d -include \$in -x c /dev/null && touch \$out
+		  description = \$in
+		  depfile = \$out.d
+		  deps = gcc
+	END
+	find base api storage migration admission server client delegation controllers cli tests -name '*.h' | LC_ALL=C sort | escape |
+		sed 's|.*|build $builddir/&.ok: compile &|'
+}
+
+mkdir -p "$BUILD/headers"
+print_rules >"$BUILD/headers/build.ninja.new"
+mv "$BUILD/headers/build.ninja.new" "$BUILD/headers/build.ninja"
+ninja -k 0 -f "$BUILD/headers/build.ninja"

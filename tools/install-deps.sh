@@ -12,6 +12,7 @@ declare -A packages=(
 	[cluster]="python3-venv"
 	[fuzz]="clang"
 	[walk]="valgrind"
+	[mutate]="binutils python3-clang"
 	[picture]="python3-rich"
 	[bench]="nghttp2-client wrk"
 	[deb]="build-essential debhelper git lintian"

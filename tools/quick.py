@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The tests of a change, in a minute: source checks, unit tests, the corpora of fuzzing, and side by side with them the integration
-tests of the modules that have changed since main, commits and working tree alike. Says what it leaves out.
+"""The tests of a change, in a minute: source checks, the unit tests and corpora of fuzzing that are made of what has changed since main,
+commits and working tree alike, and side by side with them the integration tests of those modules. Says what it leaves out.
 
     tools/quick.py --build build            # or: make quick
     tools/quick.py --build build -k watch   # rather the integration tests of that name: make quick K=watch
 
-Which tests those are, names tell: test_gc.py is for every path in which "gc" is a word, test_audit_log.py for those with both words.
-TESTS_OF has the words that tests are not named after.
+The build folder knows which native tests are made of a file (tools/build_graph.py). Integration tests all use the same executable, so
+names say which are for a path: test_gc.py is for every path in which "gc" is a word, test_audit_log.py for those with both words.
+TESTS_OF has the rooms that tests are not named after.
 """
 
 import argparse
@@ -18,49 +19,42 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import build_graph
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUN_TESTS = ROOT / "tools" / "run-tests.py"
 INTEGRATION, BROWSER = "tests/integration", "tests/browser"
-NATIVE = ["house", "unit", "fuzz"]
+NATIVE = ["unit", "fuzz"]
 ALWAYS = "smoke"
 NOT_FOR_INTEGRATION = ("docs", *(f"tests/{suite}" for suite in ("bench", "browser", "cluster", "contract", "fault", "fuzz", "house", "layers", "parity", "unit")))
+READ_BY_ALL = ("meson.build", "tests/unit/meson.build")
 FILES_MAX = 4  # beyond this many it is no change of a minute
 
-# A word of a path, or the beginning of one: the tests for it.
+# Where a path begins, and the tests for it that are not named after it. The longest beginning counts.
 TESTS_OF = {
-    "abac": "access", "authn": "access", "authz": "access", "impersonate": "access", "question": "access", "token": "access", "verifier": "access",
-    "certificate": "trust_files", "front": "trust_files", "tls": "trust_files http", "verified": "trust_files",
-    "accesslog": "operation", "health": "operation", "limit": "operation", "live": "operation", "metric": "operation metrics",
-    "agreement": "storage_versions", "version": "storage_versions", "migrat": "storage_migration", "stored": "stored_versions",
-    "alarm": "etcd_room", "upkeep": "etcd_room lists restore", "lease": "expiry kinds", "quota": "etcd_room",
-    "audit": "audit_log",
-    "budget": "writers", "write": "writers references", "queue": "writers",
-    "cache": "lists restore", "continue": "lists", "ptree": "lists", "select": "lists", "table": "lists", "watch": "lists",
-    "chain": "refusals", "condition": "refusals", "schema": "refusals", "validate": "refusals", "where": "refusals",
-    "claim": "claims pods", "container": "pods",
-    "client": "controllers", "rest": "failing_requests controllers", "informer": "controllers", "kit": "controllers gc", "reflector": "controllers", "runner": "controllers", "worker": "controllers",
-    "create": "http", "delete": "http", "dispatch": "http", "get": "http", "gzip": "http", "deflate": "http", "negotiate": "http", "params": "http",
-    "parse": "http", "request": "http", "respond": "http", "route": "http", "update": "http",
-    "delegation": "unaccompanied", "flight": "unaccompanied", "webhook": "unaccompanied",
-    "dependent": "protection", "apps": "statefulsets set_apps", "reviews": "kinds",
-    "apply": "data pods", "diff": "kubectl_annals", "digest": "data", "fieldset": "data pods", "json": "data", "managed": "data pods",
-    "merge": "data", "patch": "data", "typed": "data pods", "unstructured": "data",
-    "etcd": "restore serve", "memory": "ephemeral", "mvcc": "ephemeral", "ready": "ephemeral", "scratch": "ephemeral", "loop": "ephemeral up",
-    "command": "command_line", "options": "command_line", "suggest": "command_line", "flags": "up serve command_line", "instance": "up serve", "kubeconfig": "up", "datadir": "up",
-    "statefulset": "set_updates set_apps set_history statefulsets", "ownership": "set_ownership set_between", "history": "history set_history",
-    "progress": "export", "document": "export",
-    "pass": "set_updates set_apps", "member": "set_apps", "workload": "statefulsets", "kubelet": "fake_kubelet", "example": "set_examples",
-    "snapshot": "snapshots snapshot_changes", "guard": "references", "reference": "references figures", "bench": "bench_figures",
-    "h2": "http2 http2_attacks",
-    "namespace": "kinds controllers",
-    "install": "install install_deps", "packaging": "install packages", "debian": "packages", "sbom": "packages", "systemd": "install", "impl": "protection", "makefile": "readme", "readme": "readme",
-    "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",
-    "yaml": "data", "undo": "kubectl_annals kubectl_annals_sets kubectl_annals_recorded", "kubectl": "kubectl_annals",
-    "record": "recorder record_kinds tutorial", "hunks": "snapshots ui_revisions", "page": "ui ui_revisions ui_write",
-    "log": "kubectl_annals_log audit_log", "put": "kubectl_annals_recorded", "complet": "completion kubectl_annals_complete",
+    "Makefile": "readme",
+    "admission": "refusals",
+    "api": "refusals data", "api/diff": "kubectl_annals snapshots", "api/patch": "data pods", "api/record": "recorder record_kinds tutorial",
+    "api/review": "kinds access", "api/upstream": "kinds refusals statefulsets", "api/workload": "statefulsets set_apps",
+    "base": "data http",
+    "cli": "command_line completion", "cli/complet": "completion kubectl_annals_complete", "cli/common": "command_line up", "cli/kubectl": "kubectl_annals kubectl_annals_sets kubectl_annals_log",
+    "cli/run": "up serve ephemeral", "cli/ui": "ui ui_revisions ui_write",
+    "client": "controllers failing_requests",
+    "controllers/dependents": "protection", "controllers/kit": "gc", "controllers/kubelet": "fake_kubelet", "controllers/namespace": "kinds",
+    "controllers/ownership": "set_ownership set_between", "controllers/recorder": "recorder record_kinds tutorial",
+    "controllers/statefulset": "set_updates set_apps set_history",
+    "delegation": "unaccompanied",
+    "deploy": "certs", "deploy/systemd": "install",
+    "examples": "set_examples",
+    "migration": "storage_migration",
+    "packaging": "install packages",
+    "server": "http operation", "server/audit": "audit_log", "server/http": "http2 http2_attacks trust_files", "server/notes": "user_notes",
+    "server/revisions": "snapshots snapshot_changes kubectl_annals_recorded", "server/verbs": "http lists kubectl_prune", "server/write": "writers references",
+    "storage": "lists restore", "storage/agreement": "storage_versions stored_versions", "storage/engine": "writers references",
+    "storage/etcd": "etcd_room restore serve", "storage/memory": "ephemeral", "storage/leases": "expiry kinds",
 }
-# Where no word says it: by the outermost folder.
-TESTS_OF_FOLDER = {"admission": "refusals", "api": "refusals", "cli": "up", "deploy": "certs", "server": "http operation", "storage": "lists"}
 
 # The page of `kubectl annals ui`: the tests in a browser for a file whose name does not say them. At most so many, since a browser is slow.
 PAGES = ("cli/ui/", "cli/kubectl/page")
@@ -107,7 +101,7 @@ def is_named(test, words):
 
 
 def tests_for(path, known):
-    """Names of tests, those which the file's own name leads to before those of its folders."""
+    """Names of tests, those that are named after the path first."""
     folder, name = path.rpartition("/")[::2]
     if folder == INTEGRATION:
         module = pathlib.PurePath(name).stem
@@ -118,9 +112,22 @@ def tests_for(path, known):
     if folder.startswith(NOT_FOR_INTEGRATION):
         return []
     named = [test for test in known if is_named(test, words_of(path))]
-    for word in reversed(words_of(path)):
-        named += " ".join(tests for start, tests in TESTS_OF.items() if word.startswith(start)).split()
-    return named or TESTS_OF_FOLDER.get(path.partition("/")[0], "").split()
+    return named + table_for(path).split()
+
+
+def table_for(path):
+    beginnings = [start for start in TESTS_OF if path.startswith(start)]
+    return TESTS_OF[max(beginnings, key=len)] if beginnings else ""
+
+
+def native_tests_for(paths, build):
+    """Names of meson's tests that are made of these files, or that are given them; and those of the house, which look at all files."""
+    graph = build_graph.Graph(build, ROOT)
+    chosen = set()
+    for path in paths:
+        chosen.update(graph.tests_of.get(path, ()))
+        chosen.update(test for test in graph.tests if path in READ_BY_ALL or any((ROOT / path).is_relative_to(argument) for argument in test.arguments))
+    return sorted({test.name for test in chosen if test.suite in NATIVE} | {test.name for test in graph.tests if test.suite == "house"})
 
 
 def pages_for(paths):
@@ -139,22 +146,23 @@ def pages_for(paths):
 
 def choose(paths, known):
     """(tests to run, tests that would not fit into a minute); those come first that most of the changes ask for."""
-    asked = collections.Counter(test for path in paths for test in set(tests_for(path, known)) if test in known)
+    asked = collections.Counter(test for path in paths for test in dict.fromkeys(tests_for(path, known)) if test in known)
     ranked = [test for test, _ in asked.most_common() if test != ALWAYS]
     return [ALWAYS] + ranked[:FILES_MAX - 1], ranked[FILES_MAX - 1:]
 
 
-def run_both(build, tests):
+def run_both(build, tests, natives):
     """The exit status. One speaks as it goes, the other when both are done."""
+    suites = ["house", *NATIVE, "--only", " ".join(natives)]
     with tempfile.TemporaryDirectory(prefix="annals-quick-") as folder:
         tally, output = pathlib.Path(folder) / "tally", pathlib.Path(folder) / "output"
         command = [RUN_TESTS, "--build", build, "--tally", tally]
         env = {name: value for name, value in os.environ.items() if name != "ANNALS_TALLY"}
         with open(output, "wb") as file:
             with subprocess.Popen([*command, *tests], stdout=file, stderr=subprocess.STDOUT, env=env) as beside:
-                status = subprocess.run([*command, *NATIVE], check=False, env=env).returncode
+                status = subprocess.run([*command, *suites], check=False, env=env).returncode
         print(output.read_text(encoding="utf-8", errors="replace"))
-        print("This was quick: contract, fault and parity tests and the other integration tests are in \"make check\".", flush=True)
+        print("This was quick: contract, fault and parity tests, and the other unit and integration tests, are in \"make check\".", flush=True)
         total = subprocess.run([RUN_TESTS, "--sum", tally], check=False).returncode
         return status or beside.returncode or total
 
@@ -163,7 +171,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="a meson build folder, built")
     parser.add_argument("-k", dest="keyword", help="the integration tests whose names match, rather than those of what has changed")
-    parser.add_argument("--list", action="store_true", help="run nothing: say which files of integration tests it would be")
+    parser.add_argument("--list", action="store_true", help="run nothing: say which files of integration tests it would be, and which native tests")
     parser.add_argument("paths", nargs="*", help="take these for what has changed")
     args = parser.parse_args()
 
@@ -171,13 +179,15 @@ def main():
     paths = args.paths or changed_paths()
     chosen, left_out = choose(paths, known)
     files = [f"{INTEGRATION}/test_{test}.py" for test in chosen] + [f"{BROWSER}/test_{test}.py" for test in pages_for(paths)]
+    natives = native_tests_for(paths, args.build) if (args.build / "build.ninja").exists() else ["no build folder"]
     if args.list:
-        print("\n".join(files))
+        print("\n".join([*files, *(f"native {name}" for name in natives)]))
         return 0
+    print(f"Tests of the source, unit tests and corpora of fuzzing: {len(natives)}", flush=True)
     print("Integration tests: " + (f"-k {args.keyword}" if args.keyword else " ".join(chosen)), flush=True)
     if left_out and not args.keyword:
         print("Too much has changed for a minute. Left out: " + " ".join(left_out), flush=True)
-    return run_both(args.build, ["-k", args.keyword, INTEGRATION] if args.keyword else files)
+    return run_both(args.build, ["-k", args.keyword, INTEGRATION] if args.keyword else files, natives)
 
 
 if __name__ == "__main__":

@@ -210,12 +210,12 @@ def call_meson(build, arguments, env):
     return status, [json.loads(line) for log in logs.glob("testlog*.json") for line in log.read_text().splitlines()]
 
 
-def run_meson(build, suites, env):
+def run_meson(build, suites, only, env):
     """What each suite came to, and the failures."""
     arguments = ["--num-processes", str(os.cpu_count() * (BUSY_EACH_CPU if is_sanitized(build) else PROCESSES_EACH_CPU))]
     for suite in suites:
         arguments += ["--suite", f"annals:{suite}"]
-    status, entries = call_meson(build, arguments, env)
+    status, entries = call_meson(build, arguments + only, env)
     tallies, failures = {suite: Tally() for suite in suites}, []
     for entry in entries:
         tally = tally_meson_test(entry)
@@ -364,7 +364,7 @@ def run_suites(suites, args, env, reports):
         if suites[0].startswith(prefix):
             suites, env, way = [suite.removeprefix(prefix) for suite in suites], {**env, **variables}, told
     if suites[0] in MESON_SUITES:
-        tallies, failures = run_meson(args.build, suites, env)
+        tallies, failures = run_meson(args.build, suites, args.only.split(), env)
     else:
         tally, failures = run_pytest(suites, args.keyword, args.build, env)
         tallies = {" ".join(suites): tally}
@@ -447,6 +447,7 @@ def main():
     parser.add_argument("--sum", help="run nothing: print the sum of what was appended to this file")
     parser.add_argument("--failed", metavar="NAME", help="run nothing: count this as failed, of which standard input tells")
     parser.add_argument("-k", dest="keyword", help="of pytest's tests those whose names match")
+    parser.add_argument("--only", default="", metavar="NAMES", help="of meson's tests those of these names")
     parser.add_argument("suites", nargs="*", help=f"{', '.join(MESON_SUITES)}, or a folder or a file of pytest's")
     args = parser.parse_args()
 

@@ -65,6 +65,17 @@ def test_all_that_a_cluster_needs_is_there(installed):
                 assert (installed / "share" / "annals" / path.relative_to(ROOT / "deploy")).read_bytes() == path.read_bytes()
 
 
+def test_openapi_is_what_a_server_answers(installed, options, annals):
+    if options["b_sanitize"] != "none":
+        pytest.skip("of a build with sanitizers there are no documents")
+    folder = installed / "share" / "annals" / "openapi"
+    paths = annals.get("/openapi/v3").json["paths"]
+    assert {path.name for path in (folder / "v3").iterdir()} == {path.replace("/", "__") + "_openapi.json" for path in paths}
+    for path in paths:
+        assert json.loads((folder / "v3" / f"{path.replace('/', '__')}_openapi.json").read_text()) == annals.get(f"/openapi/v3/{path}").json
+    assert json.loads((folder / "swagger.json").read_text()) == annals.get("/openapi/v2").json
+
+
 def test_manual_and_papers_are_there(installed):
     for page in (ROOT / "man").glob("*.[1-8]"):
         assert (installed / "share" / "man" / f"man{page.suffix[1:]}" / page.name).read_bytes() == page.read_bytes()

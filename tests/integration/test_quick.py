@@ -1,6 +1,7 @@
 """tools/quick.py finds the integration tests of a change, and nothing that it goes by has become stale."""
 
 import importlib.util
+import os
 import pathlib
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from processes import ROOT
 
 SCRIPT = ROOT / "tools" / "quick.py"
+BUILD = pathlib.Path(os.environ.get("ANNALS_BUILD", ROOT / "build"))
 HERE = pathlib.Path(__file__).resolve().parent
 KNOWN = sorted(path.stem[5:] for path in HERE.glob("test_*.py"))
 SOURCES = ["admission", "api", "base", "cli", "client", "controllers", "delegation", "migration", "server", "storage"]
@@ -25,12 +27,13 @@ def quick():
 
 def chosen(*paths):
     done = subprocess.run([SCRIPT, "--list", *paths], capture_output=True, text=True, check=True)
-    return [line.partition("/test_")[2].removesuffix(".py") for line in done.stdout.splitlines()]
+    return [line.partition("/test_")[2].removesuffix(".py") for line in done.stdout.splitlines() if not line.startswith("native ")]
 
 
 def test_all_that_it_names_is_there(quick):
-    named = " ".join([*quick.TESTS_OF.values(), *quick.TESTS_OF_FOLDER.values()]).split()
-    assert set(named) <= set(KNOWN)
+    assert set(" ".join(quick.TESTS_OF.values()).split()) <= set(KNOWN)
+    paths = [path.relative_to(ROOT).as_posix() for folder in [*SOURCES, "deploy", "examples", "packaging"] for path in (ROOT / folder).rglob("*")] + ["Makefile"]
+    assert [start for start in quick.TESTS_OF if not any(path.startswith(start) for path in paths)] == []
 
 
 def test_all_pages_that_it_names_are_there(quick):
@@ -61,6 +64,14 @@ def test_change_leads_to_its_tests(path, test):
     assert test in chosen(path)
 
 
+@pytest.mark.parametrize("path, run, not_run", [
+    ("cli/certs/certs.c", "certs", "json_parse"), ("base/str.h", "json_parse", None), ("tests/unit/test_str.c", "str", "certs"), ("docs/README.md", "prose", "str")])
+def test_change_leads_to_the_native_tests_that_the_build_makes_of_it(path, run, not_run):
+    done = subprocess.run([SCRIPT, "--build", BUILD, "--list", path], capture_output=True, text=True, check=True)
+    native = [line.removeprefix("native ") for line in done.stdout.splitlines() if line.startswith("native ")]
+    assert run in native and not_run not in native
+
+
 def test_what_no_test_is_for_leads_to_one_alone(quick):
     assert chosen("docs/development/testing.md", "tests/unit/test_gc_plan.c") == [quick.ALWAYS]
 
@@ -71,7 +82,7 @@ def test_many_changes_lead_to_no_more_than_fits_in_a_minute(quick):
 
 def test_changes_are_those_of_a_branch_and_of_the_working_tree(folder):
     """A file that was only moved is none."""
-    for name in ("tools/quick.py", "tests/integration/test_smoke.py", "tests/integration/test_gc.py", "tests/integration/test_certs.py", "tests/integration/test_up.py"):
+    for name in ("tools/quick.py", "tools/build_graph.py", "tests/integration/test_smoke.py", "tests/integration/test_gc.py", "tests/integration/test_certs.py", "tests/integration/test_up.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
 
@@ -84,7 +95,7 @@ def test_changes_are_those_of_a_branch_and_of_the_working_tree(folder):
 
     def found():
         done = subprocess.run([folder / "tools/quick.py", "--list"], capture_output=True, text=True, check=True)
-        return {line.partition("/test_")[2].removesuffix(".py") for line in done.stdout.splitlines()} - {"smoke"}
+        return {line.partition("/test_")[2].removesuffix(".py") for line in done.stdout.splitlines() if not line.startswith("native ")} - {"smoke"}
 
     git("init", "--initial-branch=main")
     write("a/gc.c", "1\n2\n3\n")

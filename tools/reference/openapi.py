@@ -4,6 +4,7 @@
 The names are those of Kubernetes' own files: api/openapi-spec/v3/apis__apps__v1_openapi.json."""
 
 import json
+import shutil
 import sys
 
 import declared
@@ -15,6 +16,8 @@ def put(root, name, document):
 
 
 def main(root):
+    # A group that is gone leaves no document behind, and ninja sees by the folder's time that it has been made anew.
+    shutil.rmtree(root / "openapi", ignore_errors=True)
     put(root, "swagger", declared.ask("openapi", "/openapi/v2"))
     for path in declared.ask("openapi", "/openapi/v3")["paths"]:
         put(root, "v3/" + path.replace("/", "__") + "_openapi", declared.ask("openapi", f"/openapi/v3/{path}"))
