@@ -95,8 +95,10 @@ def read_mutants():
 def source_files():
     """Those that git knows or would take, of this working tree as it is now."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout.decode()
-    return sorted(name for name in set(out.split("\0")) if name and (ROOT / name).is_file())
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
+    if done.returncode != 0:  # an unpacked release
+        return sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() and not p.parts[len(ROOT.parts)].startswith("build"))
+    return sorted(name for name in set(done.stdout.decode().split("\0")) if name and (ROOT / name).is_file())
 
 
 def find_file(mutant, sources):
@@ -271,14 +273,16 @@ def main():
     if not mutants:
         sys.exit("no mutant matches")
     if args.list:
+        n_stale = 0
         for m in mutants:
             try:
                 check_tests(m, sources)
                 apply(m, (ROOT / find_file(m, sources)).read_text(encoding="utf-8"))
                 print(f"{m.where}: {m}")
             except Stale as e:
+                n_stale += 1
                 print(f"{m.where}: {m}: NO LONGER APPLIES: {e}")
-        return 0
+        return 1 if n_stale else 0
 
     COPIES.mkdir(exist_ok=True)
     lock = open(COPIES / "lock", "w", encoding="ascii")

@@ -439,16 +439,31 @@ static void count_rehearsed(struct import *im)
 	}
 }
 
-static void say_counts(const struct import *im)
+static void say_counts(const struct import_options *options, const struct import_counts *c)
 {
-	const struct import_counts *c = &im->counts;
 	printf("%s%" PRIu64 " created, %" PRIu64 " there already, %" PRIu64 " replaced, %" PRIu64 " left as they are\n",
-		im->options->is_rehearsal ? "would be: " : "", c->created, c->same, c->replaced, c->skipped);
+		options->is_rehearsal ? "would be: " : "", c->created, c->same, c->replaced, c->skipped);
+}
+
+int import_run(const struct import_options *options, int fd, struct import_counts *ret, struct buf *err)
+{
+	struct import im;
+	import_init(&im, options, err);
+	im.fd = fd;
+	int r = check_all(&im);
+	if (!r && options->is_rehearsal) {
+		count_rehearsed(&im);
+	} else if (!r) {
+		r = write_all(&im);
+	}
+	*ret = im.counts;
+	import_done(&im);
+	return r;
 }
 
 static int import(const struct import_flags *f, struct storage *storage, struct buf *err)
 {
-	struct import im;
+	struct import_counts counts;
 	struct import_options options = f->options;
 	options.storage = storage;
 	options.prefix = str_of(f->store.etcd_flags.prefix);
@@ -456,18 +471,11 @@ static int import(const struct import_flags *f, struct storage *storage, struct 
 	options.is_rehearsal = f->is_rehearsal;
 	options.creates_namespaces = f->creates_namespaces;
 	options.namespaces = &f->namespaces;
-	import_init(&im, &options, err);
-	im.fd = open_input(f, err);
-	int r = im.fd < 0 ? im.fd : check_all(&im);
-	if (!r && f->is_rehearsal) {
-		count_rehearsed(&im);
-	} else if (!r) {
-		r = write_all(&im);
+	int fd = open_input(f, err);
+	int r = fd < 0 ? fd : import_run(&options, fd, &counts, err);
+	if (fd >= 0 && (!r || r == -EBUSY)) {
+		say_counts(&options, &counts);
 	}
-	if (!r || r == -EBUSY) {
-		say_counts(&im);
-	}
-	import_done(&im);
 	return r;
 }
 

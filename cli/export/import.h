@@ -124,6 +124,10 @@ int import_file_read(struct import *im, const struct entry *e, struct arena *a, 
 int import_fetch(const char *kubeconfig, const char *context, const struct option_strings *resources,
 	const struct option_strings *namespaces, struct buf *err);
 
+/* Imports the objects of the input, which it closes. 0; -EBUSY: some objects changed meanwhile, and all others are there; or another
+ * -errno. With a sentence in err. */
+int import_run(const struct import_options *options, int fd, struct import_counts *ret, struct buf *err);
+
 /* ---- import_scan.c ---- */
 
 struct print print_of(struct str text);

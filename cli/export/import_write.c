@@ -466,8 +466,8 @@ static void forget_salt(struct import *im)
 	plan_clear(&p);
 }
 
-/* ret_is_there: false if it is not sure. Another one may be making it at the same time. */
-static int make_namespace(struct writer *w, struct str name, struct arena *a, bool *ret_is_there)
+/* ret_is_there: false if it is not sure. Another one may be making it at the same time: then ret_is_ours is false. */
+static int make_namespace(struct writer *w, struct str name, struct arena *a, bool *ret_is_there, bool *ret_is_ours)
 {
 	struct agreement_ticket ticket;
 	struct plan p;
@@ -485,7 +485,7 @@ static int make_namespace(struct writer *w, struct str name, struct arena *a, bo
 	enum storage_result result = plan_wait(&p, w->im->options->storage);
 	enum plan_outcome outcome = plan_judge(&p, w->agreement);
 	*ret_is_there = outcome == PLAN_DONE || (outcome != PLAN_FAILED && plan_present(&p));
-	w->im->counts.created += outcome == PLAN_DONE;
+	*ret_is_ours = outcome == PLAN_DONE;
 	bool may_pass = result == STORAGE_UNAVAILABLE || result == STORAGE_TIMEOUT || result == STORAGE_UNKNOWN;
 	if (outcome == PLAN_FAILED && !may_pass) {
 		buf_printf(w->im->err, "namespace " STR_FMT ": %s", STR_ARG(name), p.txn.op.message);
@@ -499,8 +499,8 @@ static int make_namespace(struct writer *w, struct str name, struct arena *a, bo
 static int make_namespace_surely(struct writer *w, struct str name, struct arena *a)
 {
 	int64_t until_ms = clock_mono_ms() + PATIENCE_MS;
-	bool is_there = false;
-	int r = make_namespace(w, name, a, &is_there);
+	bool is_there = false, is_ours = false, was_uncertain = false;
+	int r = make_namespace(w, name, a, &is_there, &is_ours);
 	while (!r && !is_there) {
 		if (clock_mono_ms() > until_ms) {
 			buf_printf(w->im->err,
@@ -511,8 +511,10 @@ static int make_namespace_surely(struct writer *w, struct str name, struct arena
 		}
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
 		arena_clear(a);
-		r = make_namespace(w, name, a, &is_there);
+		was_uncertain = true;
+		r = make_namespace(w, name, a, &is_there, &is_ours);
 	}
+	w->im->counts.created += is_ours || was_uncertain; /* as of objects whose answer was lost */
 	return r;
 }
 

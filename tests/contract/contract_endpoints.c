@@ -4,8 +4,13 @@
 #include "tests/contract/etcd_process.h"
 
 #include <ftw.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -240,6 +245,162 @@ static void test_tls__renewed_files_are_taken_up(void **state)
 	check_taken_up(t, "other-client", "right");
 }
 
+/* ---- an answer that is lost on its way ---- */
+
+/* It passes bytes on between the clients of a port and an etcd, and can keep etcd's answers to itself. */
+struct relay {
+	int listener;
+	uint16_t port;
+	unsigned to;
+	pthread_t thread;
+	_Atomic bool is_deaf, is_over;
+	_Atomic unsigned n_taken; /* connections */
+};
+
+struct relay_pair {
+	int client, etcd;
+};
+
+static void relay_pass(int from, int to, bool is_dropped, bool *ret_is_over)
+{
+	char bytes[65536];
+	ssize_t n = read(from, bytes, sizeof(bytes));
+
+	*ret_is_over |= n <= 0;
+	for (ssize_t at = 0, sent; !is_dropped && at < n; at += sent) {
+		sent = send(to, bytes + at, (size_t)(n - at), MSG_NOSIGNAL);
+		if (sent <= 0) {
+			*ret_is_over = true;
+			return;
+		}
+	}
+}
+
+static int relay_connect(unsigned port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void *relay_main(void *arg)
+{
+	enum { PAIRS_MAX = 32, TURN_MS = 10 };
+	struct relay *r = arg;
+	struct relay_pair pairs[PAIRS_MAX];
+	size_t n = 0;
+
+	while (!atomic_load(&r->is_over)) {
+		struct pollfd fds[1 + 2 * PAIRS_MAX] = {{.fd = r->listener, .events = POLLIN}};
+		for (size_t i = 0; i < n; i++) {
+			fds[1 + 2 * i] = (struct pollfd){.fd = pairs[i].client, .events = POLLIN};
+			fds[2 + 2 * i] = (struct pollfd){.fd = pairs[i].etcd, .events = POLLIN};
+		}
+		if (poll(fds, 1 + 2 * n, TURN_MS) <= 0) {
+			continue;
+		}
+		for (size_t i = n; i-- > 0;) {
+			bool is_over = false;
+			if (fds[1 + 2 * i].revents) {
+				relay_pass(pairs[i].client, pairs[i].etcd, false, &is_over);
+			}
+			if (fds[2 + 2 * i].revents) {
+				relay_pass(pairs[i].etcd, pairs[i].client, atomic_load(&r->is_deaf), &is_over);
+			}
+			if (is_over) {
+				close(pairs[i].client);
+				close(pairs[i].etcd);
+				pairs[i] = pairs[--n];
+			}
+		}
+		if (fds[0].revents && n < PAIRS_MAX) {
+			pairs[n++] = (struct relay_pair){accept4(r->listener, NULL, NULL, SOCK_CLOEXEC), relay_connect(r->to)};
+			atomic_fetch_add(&r->n_taken, 1);
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		close(pairs[i].client);
+		close(pairs[i].etcd);
+	}
+	close(r->listener);
+	return NULL;
+}
+
+static void relay_start(struct relay *r, unsigned to)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+
+	*r = (struct relay){.to = to, .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+	assert_int_equal(bind(r->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(r->listener, 16), 0);
+	assert_int_equal(getsockname(r->listener, (struct sockaddr *)&address, &size), 0);
+	r->port = ntohs(address.sin_port);
+	assert_int_equal(pthread_create(&r->thread, NULL, relay_main, r), 0);
+}
+
+/* Ends all its connections, and takes no other. */
+static void relay_cut(struct relay *r)
+{
+	atomic_store(&r->is_over, true);
+	pthread_join(r->thread, NULL);
+}
+
+struct lost_write {
+	struct storage_txn txn;
+	struct storage_step put;
+	sem_t is_done;
+};
+
+static void lost_write_done(struct storage_op *op)
+{
+	sem_post(&container_of(op, struct lost_write, txn.op)->is_done);
+}
+
+/* Etcd has carried it out, and another member could do so once more. */
+static void test_endpoint__write_whose_answer_is_lost_is_sent_once(void **state _unused_)
+{
+	struct etcd_process *p = etcd_process_new(binary, ETCD_PLAIN, NULL);
+	struct relay relay;
+	struct buf err;
+	struct storage *s;
+
+	etcd_process_start(p);
+	etcd_process_wait_ready(p);
+	relay_start(&relay, p->client_port);
+	_cleanup_(mem_freep) char *way = mem_printf("http://127.0.0.1:%u", relay.port);
+	const struct storage_etcd_options options = {.endpoints = (const char *const[]){way, p->endpoint}, .n_endpoints = 2};
+	buf_init(&err, 1024);
+	assert_int_equal(storage_etcd_new(&s, &options, &err), 0);
+	struct contract *c = contract_new(s), *direct = contract_new(etcd_process_open(p, 0));
+	direct->prefix = c->prefix;
+	contract_put(c, "before", "1");
+	assert_true(atomic_load(&relay.n_taken) > 0); /* it goes this way */
+
+	struct lost_write w = {.put = {.kind = STEP_PUT, .key = contract_key(c, "a"), .value = STR("1")}};
+	w.txn = (struct storage_txn){.op.done = lost_write_done, .success = &w.put, .n_success = 1};
+	sem_init(&w.is_done, 0, 0);
+	atomic_store(&relay.is_deaf, true);
+	storage_txn(c->s, &w.txn);
+	while (contract_get(direct, "a").version == 0) {
+	}
+	relay_cut(&relay);
+	while (sem_wait(&w.is_done) != 0) {
+	}
+	assert_result(&w.txn.op, STORAGE_UNKNOWN);
+	storage_op_clear(&w.txn.op);
+
+	assert_int_equal(contract_get(c, "a").version, 1); /* by the other endpoint */
+	contract_free(direct);
+	contract_free(c);
+	buf_done(&err);
+	sem_destroy(&w.is_done);
+	etcd_process_free(p);
+}
+
 /* ---- options that cannot be ---- */
 
 static void check_refused(const struct storage_etcd_options *options, const char *text)
@@ -450,6 +611,7 @@ static int run_with(const char *name)
 		cmocka_unit_test(test_options__are_checked_and_explained),
 		cmocka_unit_test(test_endpoint__unix_socket),
 		cmocka_unit_test(test_endpoint__without_scheme_is_plain),
+		cmocka_unit_test(test_endpoint__write_whose_answer_is_lost_is_sent_once),
 		TLS_TEST(test_tls__client_certificate),
 		TLS_TEST(test_tls__server_of_an_unknown_authority_is_refused_and_said_so),
 		TLS_TEST(test_tls__without_a_client_certificate_etcd_refuses),

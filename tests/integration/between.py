@@ -3,8 +3,8 @@
     hold("pods")       watches of pods say nothing any more, until let_go("pods")
     lose("pods")       ... and what they would have said is lost: they end, and the next one has to list again
     on_write = f       f(method, path) is called before each write; what it returns, if anything, is called when the server has answered
-                       and before the controller gets the event
-    fault = f           f(method, path) is called before each request that is no watch; a name of TROUBLES makes it fail that way
+                       and before the controller gets the event; it may return a name of TROUBLES, as the answer instead
+    fault = f          f(method, path) is called before each request that is no watch; a name of TROUBLES makes it fail that way
 """
 
 import http.client
@@ -33,6 +33,8 @@ TROUBLES = {
     "cut": (404, JSON, STATUS % (404, "NotFound", "")),
     "lost": None,
 }
+# And one more, for clients that wait for a short time: no answer, before the client has gone.
+NO_ANSWER = "none"
 HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 
 
@@ -53,8 +55,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         then = between.on_write(self.command, path) if self.command != "GET" else None
         response = between.ask(self.command, self.path, body, self.headers)
         answer = response.read()
-        if then:
-            then()
+        if then and (trouble := then()):
+            status, _, text = TROUBLES[trouble]
+            self.answer(status, text.encode(), [("Content-Type", JSON)])
+            return
         self.answer(response.status, answer, response.getheaders())
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_any  # pylint: disable=invalid-name
@@ -63,6 +67,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if trouble == "lost":
             between.ask(self.command, self.path, body, self.headers).read()
             self.close_connection = True
+            return
+        if trouble == NO_ANSWER:
+            self.close_connection = True
+            self.connection.recv(1)
             return
         status, kind, text = TROUBLES[trouble]
         if trouble == "empty" and self.command != "GET":

@@ -1,5 +1,6 @@
 """Controllers between which and their server requests fail. Each of all requests of a change fails in its turn and in each way (between.py):
-whatever it was, nothing is lost, and nothing is done that only an absent object would allow. Then one in seven fails, for as long as the changes take."""
+whatever it was, nothing is lost, and nothing is done that only an absent object would allow. Then one in seven fails, for as long as the changes take.
+So it is with the commands that write: undo, restore, and import from another cluster."""
 
 import collections
 import itertools
@@ -12,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import processes
-from between import TROUBLES, Between
+from between import NO_ANSWER, TROUBLES, Between
 from processes import retry_until, write_kubeconfig
+from recorded import Recorded
 from test_controllers import Controllers
 
 CORE, APPS, V1 = "api/v1", "apis/apps/v1", "apis/annals.dev/v1"
@@ -326,3 +328,160 @@ def test_one_in_seven_requests_fails(world):
             if [change.get("paths") for change in changes_of(room, "web")] != [None] + [["/data/n"]] * (n_changes - 1)]
     assert not lost, f"changes without their paths, of {n_objects} objects: {lost}"
     assert controllers.stop() == 0
+
+
+# ---- commands ----
+
+# What only an answer that was understood may make a command say.
+ABSENT = ("does not exist", "was recorded", "no revision", "is gone", "unable to find", "doesn't have a resource", "is not found", "0 created")
+COMMAND_WAYS = [*WAYS, NO_ANSWER]
+# Of a server that does not know a group these are the answers, so of discovery they are no failures.
+OF_DISCOVERY_TRUE = ("404", "proxy", "route")
+
+
+class Turn:
+    """The n-th request fails in one way; 0: none."""
+
+    def __init__(self, at=0, way=None):
+        self.lock = threading.Lock()
+        self.at, self.way, self.seen, self.fired = at, way, [], None
+
+    def __call__(self, method, path):
+        with self.lock:
+            self.seen.append((method, path))
+            if len(self.seen) != self.at or ("/namespaces/" not in path and self.way in OF_DISCOVERY_TRUE):
+                return None
+            self.fired = f"{self.way} to {method} {path}, request {self.at}"
+            return self.way
+
+
+class Subject:
+    """A ConfigMap with a history, to which a command does something. states: before and after it."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, server):
+        self.server, self.name = server, f"c-{next(self.numbers)}"
+        self.it = Recorded(server, "default", "ConfigMap", self.name)
+        owner = server.post(f"/{CORE}/namespaces/default/configmaps", {"metadata": {"name": f"owner-of-{self.name}"}}).json["metadata"]
+        self.owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"]}]
+        self.it.make(data={"x": "1"}, metadata={"ownerReferences": self.owners})
+
+    def state(self):
+        answer = self.server.get(self.it.path)
+        assert answer.status in (200, 404), answer
+        return (answer.json["data"], answer.json["metadata"].get("ownerReferences")) if answer.status == 200 else None
+
+
+class Undone(Subject):
+    """Back to the first revision, whose owner is still there."""
+
+    arguments = ("undo", "--to-revision=1")
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.it.patch({"data": {"x": "2"}, "metadata": {"ownerReferences": None}})
+        self.before, self.after = ({"x": "2"}, None), ({"x": "1"}, self.owners)
+
+
+class UndoneToTheLast(Undone):
+    """It must find out which that is."""
+
+    arguments = ("undo",)
+
+
+class UndoneByItsOwn(Undone):
+    """Its own revision has its data alone."""
+
+    arguments = ("undo", "--own", "--to-revision=1")
+
+    def __init__(self, server):
+        super().__init__(server)
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": self.name, "uid": self.it.get()["metadata"]["uid"], "controller": True}
+        made = server.post(f"/{V1}/namespaces/default/controllerrevisions", {
+            "metadata": {"name": f"{self.name}-1", "ownerReferences": [owner]}, "revision": 1, "data": {"data": {"x": "1"}}})
+        assert made.status == 201, made
+        self.after = ({"x": "1"}, None)
+
+
+class Restored(Subject):
+    arguments = ("restore",)
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.it.delete()
+        self.before, self.after = None, ({"x": "1"}, self.owners)
+
+
+def judge(done, fault, state, subject):
+    """Of a command of which a request has failed."""
+    said = f"{fault}: {done}"
+    assert done.returncode in (0, 1), said
+    assert state in (subject.before, subject.after), f"{said}: {state}"
+    if done.returncode == 0:
+        assert state == subject.after, said
+    else:
+        assert done.stderr.strip() and not done.stdout, said
+        assert not [text for text in ABSENT if text in done.stderr], said
+
+
+@pytest.mark.parametrize("kind", [Undone, UndoneToTheLast, UndoneByItsOwn, Restored], ids=lambda kind: kind.__name__.lower())
+def test_each_request_of_a_command_fails(world, kind):
+    retry_until(lambda: world.server.get(f"/{CORE}/namespaces/default").status == 200, "the first namespaces")
+
+    def run(subject, turn):
+        command, *more = kind.arguments
+        world.between.fault = turn
+        timeout = ["--request-timeout=1s"] if turn.way == NO_ANSWER else []
+        return processes.run([processes.BIN, "kubectl", command, f"cm/{subject.name}", *more, *timeout, "--kubeconfig", world.config])
+
+    subject, whole = kind(world.server), Turn()
+    done = run(subject, whole)
+    assert done.returncode == 0 and subject.state() == subject.after, done
+    turns, n_fired = itertools.cycle(COMMAND_WAYS), 0
+    for at in range(1, len(whole.seen) + 1):
+        for way in itertools.islice(turns, 4):
+            subject, turn = kind(world.server), Turn(at, way)
+            done, state = run(subject, turn), subject.state()
+            if not turn.fired:
+                assert done.returncode == 0 and state == subject.after, done
+                continue
+            n_fired += 1
+            judge(done, turn.fired, state, subject)
+            if state == subject.before:
+                again = run(subject, Turn())
+                assert again.returncode == 0 and subject.state() == subject.after, f"{turn.fired}, and again: {again}"
+    assert n_fired > len(whole.seen)
+
+
+def test_each_request_of_an_import_fails(world, etcd):
+    """From another cluster, in pages. Less than all is never all."""
+    n_objects, target = 5, etcd()
+    for n in range(n_objects):
+        made = world.server.post(f"/{V1}/namespaces/default/providers", {"metadata": {"name": f"p-{n}"}, "spec": {"data": {"n": n}}})
+        assert made.status == 201, made
+    prefixes = (f"/run-{n}" for n in itertools.count(1))
+
+    def run(prefix, turn):
+        world.between.fault = turn
+        return processes.run([processes.BIN, "import", "--from-kubeconfig", world.config, "--resources=providers.annals.dev", "--create-namespaces",
+                              "--etcd-servers", target.endpoint, "--etcd-prefix", prefix])
+
+    def imported(prefix):
+        return len(target.ctl("get", "--prefix", f"{prefix}/objects/annals.dev/providers/", "--keys-only").split())
+
+    whole, prefix = Turn(), next(prefixes)
+    done = run(prefix, whole)
+    assert done.returncode == 0 and imported(prefix) == n_objects, done
+    assert whole.seen
+    for at in range(1, len(whole.seen) + 1):
+        for way in WAYS:
+            turn, prefix = Turn(at, way), next(prefixes)
+            done = run(prefix, turn)
+            if not turn.fired or done.returncode == 0:
+                assert done.returncode == 0 and imported(prefix) == n_objects, f"{turn.fired}: {done}"
+                continue
+            assert done.returncode == 1 and done.stderr.strip() and imported(prefix) == 0, f"{turn.fired}: {done}"
+            assert not [text for text in ABSENT if text in done.stderr + done.stdout], f"{turn.fired}: {done}"
+            again = run(prefix, Turn())
+            assert again.returncode == 0 and imported(prefix) == n_objects, f"{turn.fired}, and again: {again}"

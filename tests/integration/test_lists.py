@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import signal
 import time
 
@@ -347,6 +348,8 @@ def test_watch_from_too_long_ago_is_told_in_the_stream(up):
     retry_until(is_gone, "compaction")
     error, = is_gone.events
     assert (error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == ("Status", 410, "Expired")
+    asked, now = re.fullmatch(r"too old resource version: (\d+) \((\d+)\)", error["object"]["message"]).groups()
+    assert asked == "1" and int(now) > 1
 
 
 def test_watch_of_the_future_waits_for_it(up, api_version):

@@ -153,15 +153,19 @@ def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_
 
 
 # seeds: R24 R32
+@pytest.mark.parametrize("answer", ["lost", "500"])
 @pytest.mark.parametrize("write", ["deletion", "creation"])
-def test_a_write_whose_answer_is_lost_is_awaited_like_any_other(room, between, write):
-    """The pods' events are held back, too: what it would do by the pods that it knows of is not done before it has heard of the write."""
+def test_a_write_whose_answer_is_lost_is_awaited_like_any_other(room, between, write, answer):
+    """The pods' events are held back, too: what it would do by the pods that it knows of is not done before it has heard of the write.
+    A server that answers 500 may have carried it out as well."""
     controller = Controller(between.config)
     room.running(replicas=3)
     lost = threading.Event()
 
     def lose():
         lost.set()
+        if answer == "500":
+            return answer
         raise ConnectionResetError  # the server has carried it out
 
     method, path = ("DELETE", room.path("pods", "web-2")) if write == "deletion" else ("POST", room.path("pods"))
@@ -179,6 +183,35 @@ def test_a_write_whose_answer_is_lost_is_awaited_like_any_other(room, between, w
     found = room.pods()
     assert "web-3" not in found if write == "deletion" else not any(map(is_going, found.values())) and len(found) == 4
     between.let_go("pods")
+    room.settle()
+
+
+def test_a_status_is_written_though_the_set_has_changed_unheard(room, between):
+    """Its own view of the set is too old for the write, and stays so: the status is of the same generation as the last one."""
+    Controller(between.config)
+    room.running(replicas=2)
+    between.hold("statefulsets")
+    room.patch("web", {"metadata": {"annotations": {"some": "change"}}})
+    room.order("web-1", "ready", "false")
+    room.until(lambda: room.get()["status"].get("readyReplicas") == 1, "the status says that a pod is not ready")
+    between.let_go("statefulsets")
+    room.order("web-1", "ready", None)
+    room.settle()
+
+
+def test_a_pod_that_was_replaced_unheard_is_missed(room, between):
+    """A stranger's pod has its name. All that comes of it is one event: that the pod of that name has another uid."""
+    Controller(between.config)
+    room.running(replicas=2)
+    between.hold("pods")
+    room.delete("pods", "web-1", gracePeriodSeconds=0)
+    room.until_gone("pods", "web-1")
+    stranger = {"metadata": {"name": "web-1", "labels": {"app": "else"}}, "spec": {**template()["spec"], "nodeName": "elsewhere"}}
+    uid = room.create(stranger, kind="pods")["metadata"]["uid"]
+    between.lose("pods")
+    room.until(lambda: room.get()["status"].get("replicas") == 1, "the set knows that it has one pod less")
+    assert room.one("pods", "web-1")["metadata"]["uid"] == uid
+    room.delete("pods", "web-1", gracePeriodSeconds=0)
     room.settle()
 
 

@@ -495,14 +495,15 @@ def test_the_head_of_a_watch_comes_before_its_first_event(upstream):
         assert list(watch.chunks()) == [b"{}\n"]
 
 
-def test_what_breaks_off_does_not_look_like_an_end(upstream):
+@pytest.mark.parametrize("path", [f"{PODS}?watch=true", PODS], ids=["watch", "list"])
+def test_what_breaks_off_does_not_look_like_an_end(upstream, path):
     def answer(handler):
         begin_stream(handler)
         send_chunk(handler, b"{}\n")
         handler.close_connection = True
 
     _, _, page = upstream(answer)
-    with page.stream(f"{PODS}?watch=true") as watch:
+    with page.stream(path) as watch:
         with pytest.raises((EOFError, ConnectionResetError)):
             list(watch.chunks())
 

@@ -1,6 +1,8 @@
 #include "tests/unit/http_world.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 struct world world;
 bool use_tls;
@@ -462,6 +464,22 @@ void await_end(struct client *c)
 {
 	while (client_receive(c)) {
 	}
+}
+
+int server_end(const struct client *c)
+{
+	struct sockaddr_in own, peer;
+	socklen_t size = sizeof(own);
+	assert_int_equal(getsockname(c->fd, (struct sockaddr *)&own, &size), 0);
+	for (int fd = 0; fd < 1024; fd++) {
+		size = sizeof(peer);
+		if (!getpeername(fd, (struct sockaddr *)&peer, &size) && size == sizeof(peer) &&
+			peer.sin_port == own.sin_port) {
+			return fd;
+		}
+	}
+	fail_msg("nobody is connected to port %u", ntohs(own.sin_port));
+	return -1;
 }
 
 void open_stream(struct client *c)

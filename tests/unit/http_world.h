@@ -96,6 +96,7 @@ void start(const struct http_options *wanted);
 void assert_no_start(const struct http_options *o, int error, const char *sentence);
 uint16_t port(void);
 
+int server_end(const struct client *c); /* the socket on the other side: the server runs in this process */
 void dial(struct client *c);        /* as the group wants: plain or TLS */
 void open_stream(struct client *c); /* and asks for /stream, up to the head of the answer */
 void await_end(struct client *c);   /* reads whatever comes, until the connection is closed */

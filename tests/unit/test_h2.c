@@ -331,6 +331,29 @@ static void test_h2__bodies_come_in_while_handlers_wait(void **state _unused_)
 	h2_close(h);
 }
 
+/* A connection holds 1 MiB of bodies whose handlers wait. These five are more, but never at once. Each is larger than its window, so
+ * the rest comes only after the handler has taken what was held. */
+static void test_h2__held_bodies_make_room_for_the_next(void **state _unused_)
+{
+	enum { ROUNDS = 6, SIZE = 500 << 10 };
+	_cleanup_(mem_freep) char *body = make_body(SIZE);
+	start(NULL);
+	struct h2_client *h = h2_open();
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct asked *held = submit(h, "POST", "/head/gate", (struct str){body, SIZE});
+		nghttp2_session_send(h->session);
+		await(list_length(&world.gated) == 1);
+		struct asked *behind = get(h, "/hello"); /* answered when what is in front of it has come */
+		turn_until(h, behind->code != NOT_YET);
+		open_gate();
+		turn_until(h, held->code != NOT_YET);
+		assert_asked(held, 200, NULL);
+		assert_int_equal(held->body.n, SIZE);
+		assert_memory_equal(held->body.p, body, SIZE);
+	}
+	h2_close(h);
+}
+
 /* Whose client has lost interest keeps its place until its handler is done: resets do not multiply handlers. */
 static void test_h2__handlers_never_exceed_the_limit(void **state _unused_)
 {
@@ -463,6 +486,7 @@ int main(void)
 		CASE(test_h2__storm_of_wakes_loses_none),
 		CASE(test_h2__every_watch_of_a_connection_gets_everything),
 		CASE(test_h2__bodies_come_in_while_handlers_wait),
+		CASE(test_h2__held_bodies_make_room_for_the_next),
 		CASE(test_h2__handlers_never_exceed_the_limit),
 		CASE(test_h2__handlers_outlive_their_connection),
 		CASE(test_h2__alarms_ring),

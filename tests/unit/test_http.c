@@ -896,6 +896,19 @@ static void test_http__drained_server_takes_no_connection(void **state _unused_)
 	close(fd);
 }
 
+static void test_http__drain_says_whether_connections_are_left(void **state _unused_)
+{
+	struct client c;
+	start(NULL);
+	dial(&c);
+	client_say(&c, GET("/gate"));
+	await(list_length(&world.gated) == 1);
+	assert_false(http_server_drain(world.server, 0)); /* its handler still waits */
+	open_gate();
+	assert_true(http_server_drain(world.server, PATIENCE_S * 1000));
+	client_close(&c);
+}
+
 static void *open_gate_late(void *arg)
 {
 	await(world.n_cut == 2);
@@ -1026,6 +1039,7 @@ int main(void)
 		CASE(test_http__drain_lets_everybody_finish),
 		CASE(test_http__leaving_server_sends_connections_away),
 		CASE(test_http__drained_server_takes_no_connection),
+		CASE(test_http__drain_says_whether_connections_are_left),
 		CASE(test_http__end_cuts_all_but_what_waits_for_its_operation),
 		CASE(test_http__head_of_an_answer_that_is_too_long_is_cut_rather_than_lost),
 		CASE(test_http__statistics_count),

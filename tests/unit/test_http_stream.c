@@ -45,23 +45,6 @@ static void test_http__stream_sends_what_there_is_when_it_is_there(void **state 
 	assert_int_equal(world.n_sent, 50 * EVENT_SIZE + 6);
 }
 
-/* The server's end of a connection: it runs in this process. */
-static int other_end(const struct client *c)
-{
-	struct sockaddr_in own, peer;
-	socklen_t size = sizeof(own);
-	assert_int_equal(getsockname(c->fd, (struct sockaddr *)&own, &size), 0);
-	for (int fd = 0; fd < 1024; fd++) {
-		size = sizeof(peer);
-		if (!getpeername(fd, (struct sockaddr *)&peer, &size) && size == sizeof(peer) &&
-			peer.sin_port == own.sin_port) {
-			return fd;
-		}
-	}
-	fail_msg("nobody is connected to port %u", ntohs(own.sin_port));
-	return -1;
-}
-
 /* A socket with TCP_CORK keeps what is no whole segment for 200 ms. */
 static void test_http__stream_is_not_held_back_on_a_connection_in_use(void **state _unused_)
 {
@@ -78,7 +61,7 @@ static void test_http__stream_is_not_held_back_on_a_connection_in_use(void **sta
 	assert_true(client_read_head(&c, &a));
 	feed(1);
 	read_events_until(&c, &body, 1);
-	assert_int_equal(getsockopt(other_end(&c), IPPROTO_TCP, TCP_CORK, &is_corked, &size), 0);
+	assert_int_equal(getsockopt(server_end(&c), IPPROTO_TCP, TCP_CORK, &is_corked, &size), 0);
 	assert_int_equal(is_corked, 0);
 	answer_clear(&a);
 	client_close(&c);
@@ -142,6 +125,26 @@ static void test_http__slow_reader_gets_everything_in_the_end(void **state _unus
 	buf_done(&body);
 	client_close(&slow);
 	client_close(&quick);
+}
+
+/* The socket takes what is kept aside piece by piece. */
+static void test_http__small_socket_gets_each_byte_once(void **state _unused_)
+{
+	enum { N = 4000, SMALL = 2048 };
+	struct client c;
+	struct buf body;
+	start(&(struct http_options){.body_timeout_ms = 600000});
+	buf_init(&body, (size_t)N * EVENT_SIZE);
+	open_stream(&c);
+	assert_int_equal(setsockopt(server_end(&c), SOL_SOCKET, SO_SNDBUF, &(int){SMALL}, sizeof(int)), 0);
+	assert_int_equal(setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &(int){SMALL}, sizeof(int)), 0);
+	feed(N);
+	end_streams();
+	while (client_read_chunk(&c, &body)) {
+	}
+	assert_events(&body, N);
+	buf_done(&body);
+	client_close(&c);
 }
 
 static void test_http__stream_ends_when_its_client_leaves(void **state _unused_)
@@ -269,6 +272,7 @@ int main(void)
 		CASE(test_http__stream_is_not_held_back_on_a_connection_in_use),
 		CASE(test_http__every_one_of_many_streams_gets_everything),
 		CASE(test_http__slow_reader_gets_everything_in_the_end),
+		CASE(test_http__small_socket_gets_each_byte_once),
 		CASE(test_http__stream_ends_when_its_client_leaves),
 		CASE(test_http__ended_connections_are_gone_though_an_older_one_lives),
 		CASE(test_http__client_that_leaves_in_the_middle_of_a_flood_ends_its_stream),

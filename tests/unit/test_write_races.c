@@ -2,6 +2,8 @@
  * notice, whoever is faster elsewhere. Only guards can: when the transaction was decided everything was as the server said.
  *
  * The other way round, a server does not see the writes of another one: what it refuses must not rest on that. */
+#include "base/clock.h"
+#include "server/request/server_state.h"
 #include "server/server.h"
 #include "tests/double/wrapper.h"
 #include "tests/unit/cache_world.h"
@@ -407,6 +409,49 @@ static void test_races__nothing_is_created_in_a_namespace_that_goes(void **state
 	assert_int_equal(count_keys(p, "/objects/core/configmaps/n/"), 0);
 }
 
+/* ---- whose write it was ---- */
+
+#define CONFIGMAPS CORE "/default/configmaps"
+#define RECORDER                                                                                                   \
+	"{\"metadata\":{\"name\":\"r\"},\"spec\":{\"resources\":[{\"groups\":[\"\"],\"resources\":[\"configmaps\"" \
+	"]}]}}"
+
+static struct str uid_of(struct replicas *p, struct str shown)
+{
+	static const struct str before = {"\"uid\":\"", 7};
+	const char *at = memmem(shown.p, shown.n, before.p, before.n);
+	assert_non_null(at);
+	return arena_dup(&p->a, (struct str){at + before.n, 36});
+}
+
+/* The user whom ours has noted for the deletion of that object; empty: nobody. */
+static struct str deleted_by(struct replicas *p, struct str uid)
+{
+	char digest[DIGEST_SIZE];
+	struct user_found found = {0};
+	user_notes_deletion(digest, uid, &p->a);
+	user_notes_find(p->ours.server->user_notes, str_of(digest), clock_mono_ms(), &p->a, &found);
+	return user_found_name(&found);
+}
+
+static void test_notes__who_lost_the_race_is_not_the_author(void **state)
+{
+	struct replicas *p = *state;
+	have(p, "/apis/annals.dev/v1/recorders", RECORDER);
+	have(p, CONFIGMAPS, "{\"metadata\":{\"name\":\"won\"}}");
+	have(p, CONFIGMAPS, "{\"metadata\":{\"name\":\"lost\"}}");
+	struct str won = uid_of(p, get(p, CONFIGMAPS "/won")), lost = uid_of(p, get(p, CONFIGMAPS "/lost"));
+	begin(p, "DELETE", CONFIGMAPS "/won", "");
+	assert_str(deleted_by(p, won), "system:anonymous"); /* noted before etcd is asked */
+	end(p, 200);
+	assert_str(deleted_by(p, won), "system:anonymous");
+	begin(p, "DELETE", CONFIGMAPS "/lost", "");
+	assert_str(deleted_by(p, lost), "system:anonymous");
+	meanwhile(p, "DELETE", CONFIGMAPS "/lost", "", 200);
+	end(p, 404);
+	assert_str(deleted_by(p, lost), "");
+}
+
 /* ---- in which version, and whether at all ---- */
 
 static struct storage_kv only_key(struct replicas *p, const char *directory)
@@ -704,14 +749,6 @@ static void test_snapshots__spare_what_is_needed_and_nothing_else(void **state)
 	"{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"" name \
 	"\",\"uid\":\"" uid "\",\"controller\":true}]}}"
 
-static struct str uid_of(struct replicas *p, struct str shown)
-{
-	static const struct str before = {"\"uid\":\"", 7};
-	const char *at = memmem(shown.p, shown.n, before.p, before.n);
-	assert_non_null(at);
-	return arena_dup(&p->a, (struct str){at + before.n, 36});
-}
-
 static void test_writes__who_is_being_deleted_adopts_nothing(void **state)
 {
 	struct replicas *p = *state;
@@ -863,6 +900,7 @@ int main(void)
 		CASE(test_races__a_deletion_notices_a_finalizer),
 		CASE(test_races__a_deletion_ends_no_other_object),
 		CASE(test_races__nothing_is_created_in_a_namespace_that_goes),
+		CASE(test_notes__who_lost_the_race_is_not_the_author),
 		cmocka_unit_test_setup_teardown(
 			test_races__who_is_registered_no_more_writes_nothing, replicas_open_agreed, replicas_close),
 		CASE(test_races__who_comes_to_refer_keeps_a_provider),
