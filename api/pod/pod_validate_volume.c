@@ -379,27 +379,25 @@ static const struct {
 	{"image", check_image},
 };
 
-/* A volume has its name and its source. */
+/* A volume has its name and its source. Of several sources, the first counts in kube's order. */
 static void check_source(const struct pod_check *c, const struct where *at, const struct json *volume)
 {
-	const struct json_member *source = NULL;
+	const struct json *first = NULL;
+	for (size_t i = 0; !first && i < ARRAY_SIZE(source_checks); i++) {
+		first = json_gets(volume, source_checks[i].name);
+		if (first) {
+			source_checks[i].check(c, WHERE_NAMED(at, source_checks[i].name), first);
+		}
+	}
 	for (uint32_t i = 0; i < volume->n; i++) {
 		const struct json_member *m = &volume->members[i];
-		if (str_is(m->name, "name")) {
-			continue;
-		}
-		if (source) {
+		if (first && m->value != first && !str_is(m->name, "name")) {
 			const struct where *here = &(const struct where){.up = at, .name = m->name};
 			refuse_forbidden(c->errors, here, "may not specify more than 1 volume type");
 		}
-		source = source ? source : m;
+		first = first || str_is(m->name, "name") ? first : m->value;
 	}
-	for (size_t i = 0; source && i < ARRAY_SIZE(source_checks); i++) {
-		if (str_is(source->name, source_checks[i].name)) {
-			source_checks[i].check(c, WHERE_NAMED(at, source_checks[i].name), source->value);
-		}
-	}
-	if (!source) {
+	if (!first) {
 		refuse_absent(c->errors, at, "must specify a volume type");
 	}
 }
