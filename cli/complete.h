@@ -15,8 +15,7 @@ struct embedded_text {
 extern const struct embedded_text completion_scripts[]; /* ends with no name */
 
 /* Completes a command line: argv[1] and the following are its words behind the program's name, and the last one is
- * unfinished. Prints a line for each possibility, perhaps with a tab and its meaning; then ":" and cobra's directive
- * (cli/kubectl/kubectl_complete.c). */
+ * unfinished. Prints what may follow, as cli/kubectl/complete_plan.h has it. */
 int complete_words(int argc, char **argv);
 
 #endif

@@ -41,7 +41,7 @@ struct client {
 	struct heap timers;
 	int sockets[SOCKETS_MAX]; /* open to the client's own server */
 	size_t n_sockets;
-	pthread_mutex_t lock;        /* guards what follows, and is_cancelled and is_resumed of exchanges */
+	pthread_mutex_t lock; /* guards what follows, and is_cancelled and is_resumed of exchanges */
 	struct list starting, tasks;
 	/* has_cancelled and has_resumed save a look at all exchanges in each round. is_over says
 	 * that the thread takes nothing more, so a new request fails at once. */
@@ -194,7 +194,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	struct str line = {p, size * n}, name, value;
 	if (str_starts(line, STR("HTTP/"))) {
 		x->retry_after_s = -1; /* the last response head counts: a 100 may precede it */
-		x->answer_type[0] = x->answer_date[0] = '\0';
+		x->answer_type[0] = '\0';
 	} else if (str_trim(line).n == 0) {
 		read_code(x); /* a watch may send nothing else for a long time */
 		if (x->on_head && x->code >= 200) {
@@ -207,8 +207,6 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 			x->retry_after_s = MIN(seconds, (int64_t)RETRY_AFTER_MAX_S);
 		} else if (str_eq_nocase(name, STR("Content-Type"))) {
 			snprintf(x->answer_type, sizeof(x->answer_type), STR_FMT, STR_ARG(value));
-		} else if (str_eq_nocase(name, STR("Date"))) {
-			snprintf(x->answer_date, sizeof(x->answer_date), STR_FMT, STR_ARG(value));
 		}
 	}
 	return size * n;
@@ -659,7 +657,7 @@ void exchange_start(struct client *c, struct exchange *x)
 {
 	x->code = 0;
 	x->retry_after_s = -1;
-	x->answer_type[0] = x->answer_date[0] = x->problem[0] = '\0';
+	x->answer_type[0] = x->problem[0] = '\0';
 	x->result = EXCHANGE_OK;
 	x->is_cancelled = x->is_resumed = x->is_pausing = x->is_broken = false;
 	if (!client_leave(c, &c->starting, &x->link)) {

@@ -36,7 +36,7 @@ int client_new(struct client **ret, const struct client_config *config, struct b
 void client_stop(struct client *c);
 bool client_is_stopped(const struct client *c);
 int64_t client_request_timeout_ms(const struct client *c); /* as the configuration has it */
-bool client_sleep(struct client *c, int64_t ms); /* false, at once, when the client is stopped; not on its thread */
+bool client_sleep(struct client *c, int64_t ms);           /* false, at once, when the client is stopped; not on its thread */
 /* Stops the client and waits for its thread. Informers and other users of the client must be
  * freed first. */
 struct client *client_free(struct client *c);
@@ -79,7 +79,6 @@ struct exchange {
 	int code;              /* 0: none came */
 	int64_t retry_after_s; /* of the header, RETRY_AFTER_MAX_S at most; -1: none */
 	char answer_type[128]; /* Content-Type, cut */
-	char answer_date[32];  /* Date, cut */
 	char problem[256];     /* why the result is not EXCHANGE_OK, as a sentence without a full stop */
 	bool is_broken;        /* EXCHANGE_UNREACHABLE: there was a connection, and it broke */
 

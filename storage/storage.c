@@ -100,6 +100,17 @@ enum storage_result storage_range_wait(struct storage *s, struct storage_range *
 	return wait_for(&op->op);
 }
 
+void storage_ranges_wait(struct storage *s, struct storage_range *const *ops, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		ops[i]->op.done = wait_done;
+		storage_range(s, ops[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		wait_for(&ops[i]->op);
+	}
+}
+
 enum storage_result storage_txn_wait(struct storage *s, struct storage_txn *op)
 {
 	op->op.done = wait_done;

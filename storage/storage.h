@@ -234,6 +234,7 @@ struct str storage_prefix_end(struct arena *a, struct str prefix);
 enum storage_result storage_range_wait(struct storage *s, struct storage_range *op);
 enum storage_result storage_txn_wait(struct storage *s, struct storage_txn *op);
 /* All at once; each has its own result. */
+void storage_ranges_wait(struct storage *s, struct storage_range *const *ops, size_t n);
 void storage_txns_wait(struct storage *s, struct storage_txn *const *ops, size_t n);
 enum storage_result storage_compact_wait(struct storage *s, struct storage_compact *op);
 enum storage_result storage_status_wait(struct storage *s, struct storage_status *op);

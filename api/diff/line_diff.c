@@ -8,6 +8,7 @@
  * steps gives up, as in GNU diff: it cuts where the best way so far has come to. All searches
  * together have a budget. Once that is used up, the rest counts as replaced. */
 #include "api/diff/line_diff.h"
+#include "base/hash_table.h"
 
 /* ---- lines ---- */
 
@@ -368,55 +369,29 @@ static void line_slide(struct line_changes *c)
 /* ---- classes ---- */
 
 struct line_class {
-	const char *line;
-	uint32_t length;
+	struct hash_node node;
+	struct str line;
 	bool is_in[2]; /* each text */
 };
 
-/* Open addressing: room for all lines of both texts, half of it empty. */
 struct line_classes {
-	struct {
-		uint32_t hash, class; /* class + 1; 0: empty */
-	} * slots;
-	size_t mask;
-	struct line_class *v;
+	struct hash_table table; /* of struct line_class */
+	struct line_class *v;    /* room for all lines of both texts: none moves */
 	uint32_t n;
 };
-
-static void classes_init(struct line_classes *c, size_t n_lines)
-{
-	size_t n_slots = 16;
-
-	while (n_slots < 2 * n_lines) {
-		n_slots *= 2;
-	}
-	*c = (struct line_classes){.mask = n_slots - 1};
-	c->slots = mem_array(n_slots, sizeof(*c->slots));
-	c->v = mem_array(n_lines + 1, sizeof(*c->v));
-}
-
-static void classes_done(struct line_classes *c)
-{
-	mem_free(c->slots);
-	mem_free(c->v);
-}
 
 static uint32_t classify(struct line_classes *c, struct str line)
 {
 	uint64_t hash = str_hash(line);
-	size_t at = hash & c->mask;
 
-	for (; c->slots[at].class; at = (at + 1) & c->mask) {
-		uint32_t class = c->slots[at].class - 1;
-		struct str other = {c->v[class].line, c->v[class].length};
-		if (c->slots[at].hash == (uint32_t)(hash >> 32) && str_eq(other, line)) {
-			return class;
+	for (struct hash_node *n = hash_table_first(&c->table, hash); n; n = hash_node_next(n)) {
+		struct line_class *class = container_of(n, struct line_class, node);
+		if (str_eq(class->line, line)) {
+			return (uint32_t)(class - c->v);
 		}
 	}
-	c->slots[at].hash = (uint32_t)(hash >> 32);
-	c->slots[at].class = c->n + 1;
-	c->v[c->n].line = line.p;
-	c->v[c->n].length = (uint32_t)line.n;
+	c->v[c->n].line = line;
+	hash_table_add(&c->table, &c->v[c->n].node, hash);
 	return c->n++;
 }
 
@@ -471,16 +446,16 @@ static void side_keep_shared(struct line_side *side, const struct middle *m, con
 
 static void compare(struct line_side sides[2], const struct middle middles[2])
 {
-	struct line_classes classes;
+	struct line_classes classes = {.v = mem_array((size_t)sides[0].n + sides[1].n + 1, sizeof(*classes.v))};
 
-	classes_init(&classes, (size_t)sides[0].n + sides[1].n);
 	for (int i = 0; i < 2; i++) {
 		side_classify(&sides[i], &middles[i], &classes, i);
 	}
 	for (int i = 0; i < 2; i++) {
 		side_keep_shared(&sides[i], &middles[i], &classes, 1 - i);
 	}
-	classes_done(&classes);
+	hash_table_done(&classes.table);
+	mem_free(classes.v);
 	line_split(sides);
 }
 

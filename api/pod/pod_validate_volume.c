@@ -351,70 +351,60 @@ static void check_image(const struct pod_check *c, const struct where *at, const
 	check_choice(c->errors, WHERE(at, "pullPolicy"), member_text(v, "pullPolicy"), pulls, true);
 }
 
-/* The sources in the order in which kube looks at them: of several, the first counts. */
-static const struct source {
+static void check_claim(const struct pod_check *c, const struct where *at, const struct json *v)
+{
+	check_present(c->errors, WHERE(at, "claimName"), member_text(v, "claimName"));
+}
+
+static void check_csi(const struct pod_check *c, const struct where *at, const struct json *v)
+{
+	check_present(c->errors, WHERE(at, "driver"), member_text(v, "driver"));
+}
+
+/* Of the other sources, the schema alone decides. */
+static const struct {
 	const char *name;
 	void (*check)(const struct pod_check *c, const struct where *at, const struct json *volume);
-	const char *needs[3]; /* members that must not be empty, where there is nothing else to check */
-} sources[] = {
-	{"emptyDir", check_empty_dir, {0}},
-	{"hostPath", check_host_path, {0}},
-	{"gitRepo", NULL, {"repository"}},
-	{"gcePersistentDisk", NULL, {"pdName"}},
-	{"awsElasticBlockStore", NULL, {"volumeID"}},
-	{"secret", check_secret, {0}},
-	{"nfs", check_nfs, {0}},
-	{"iscsi", NULL, {"targetPortal", "iqn"}},
-	{"glusterfs", NULL, {"endpoints", "path"}},
-	{"flocker", NULL, {0}},
-	{"persistentVolumeClaim", NULL, {"claimName"}},
-	{"rbd", NULL, {"image"}},
-	{"cinder", NULL, {"volumeID"}},
-	{"cephfs", NULL, {0}},
-	{"quobyte", NULL, {"volume"}},
-	{"downwardAPI", check_downward, {0}},
-	{"fc", NULL, {0}},
-	{"flexVolume", NULL, {"driver"}},
-	{"configMap", check_config_map, {0}},
-	{"azureFile", NULL, {"secretName", "shareName"}},
-	{"vsphereVolume", NULL, {"volumePath"}},
-	{"photonPersistentDisk", NULL, {"pdID"}},
-	{"portworxVolume", NULL, {"volumeID"}},
-	{"azureDisk", NULL, {"diskName", "diskURI"}},
-	{"storageos", NULL, {0}},
-	{"projected", check_projected, {0}},
-	{"scaleIO", NULL, {"gateway", "system", "volumeName"}},
-	{"csi", NULL, {"driver"}},
-	{"ephemeral", check_ephemeral, {0}},
-	{"image", check_image, {0}},
+} source_checks[] = {
+	{"emptyDir", check_empty_dir},
+	{"hostPath", check_host_path},
+	{"secret", check_secret},
+	{"nfs", check_nfs},
+	{"persistentVolumeClaim", check_claim},
+	{"downwardAPI", check_downward},
+	{"configMap", check_config_map},
+	{"projected", check_projected},
+	{"csi", check_csi},
+	{"ephemeral", check_ephemeral},
+	{"image", check_image},
 };
 
-static void volume_check_source(const struct pod_check *c, const struct where *at, const struct source *s, const struct json *v)
+/* A volume has its name and its source. Of several sources, the first counts in kube's order. */
+static void check_source(const struct pod_check *c, const struct where *at, const struct json *volume)
 {
-	if (s->check) {
-		s->check(c, at, v);
+	const struct json *first = NULL;
+	for (size_t i = 0; !first && i < ARRAY_SIZE(source_checks); i++) {
+		first = json_gets(volume, source_checks[i].name);
+		if (first) {
+			source_checks[i].check(c, WHERE_NAMED(at, source_checks[i].name), first);
+		}
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(s->needs) && s->needs[i]; i++) {
-		check_present(c->errors, WHERE_NAMED(at, s->needs[i]), member_text(v, s->needs[i]));
+	for (uint32_t i = 0; i < volume->n; i++) {
+		const struct json_member *m = &volume->members[i];
+		if (first && m->value != first && !str_is(m->name, "name")) {
+			const struct where *here = &(const struct where){.up = at, .name = m->name};
+			refuse_forbidden(c->errors, here, "may not specify more than 1 volume type");
+		}
+		first = first || str_is(m->name, "name") ? first : m->value;
+	}
+	if (!first) {
+		refuse_absent(c->errors, at, "must specify a volume type");
 	}
 }
 
 static void check_volume(const struct pod_check *c, const struct where *at, const struct json *volume)
 {
-	bool has_one = false;
-	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
-		const struct json *v = json_gets(volume, sources[i].name);
-		if (v && has_one) {
-			refuse_forbidden(
-				c->errors, WHERE_NAMED(at, sources[i].name), "may not specify more than 1 volume type");
-		} else if (v) {
-			has_one = true;
-			volume_check_source(c, WHERE_NAMED(at, sources[i].name), &sources[i], v);
-		}
-	}
-	if (!has_one) {
-		refuse_absent(c->errors, at, "must specify a volume type");
-	}
+	check_source(c, at, volume);
 	struct str name = member_text(volume, "name");
 	if (name.n) {
 		check_text(c->errors, WHERE(at, "name"), name, validate_dns_label);

@@ -18,7 +18,7 @@
 enum { OUTPUT_MAX = 64 << 20 };
 
 struct doctor_flags {
-	const char *kubeconfig, *context, *server, *ns, *service, *account, *user;
+	const char *kubeconfig, *context, *ns, *service, *account, *user;
 	struct option_strings allowed_names;
 	struct etcd_flags etcd;
 	const char *tls_cert_file, *tls_key_file, *client_ca_file, *front_ca_file;
@@ -39,8 +39,8 @@ static int check_flags(void *flags, struct buf *err)
 	if (strcmp(f->output, "text") != 0 && strcmp(f->output, "json") != 0) {
 		return command_refuse(err, "--output must be text or json");
 	}
-	if (!f->kubeconfig && (f->context || f->server)) {
-		return command_refuse(err, "--context and --server go with --kubeconfig");
+	if (!f->kubeconfig && f->context) {
+		return command_refuse(err, "--context goes with --kubeconfig");
 	}
 	if (f->tls_key_file && !f->tls_cert_file) {
 		return command_refuse(err, "--tls-private-key-file goes with --tls-cert-file");
@@ -72,9 +72,6 @@ static int parse_flags(const struct command *command, struct doctor_flags *f, in
 			"The service account that annals uses, in that namespace."),
 		FLAG("user", OPTION_STRING, &f->user, "NAME",
 			"The user that annals' own kubeconfig names, where it uses no service account."),
-		FLAG("server", OPTION_STRING, &f->server, "HOST:PORT",
-			"The address where annals can be reached from here, to look at its certificate; the Service's by "
-			"default."),
 
 		OPTIONS_GROUP("File"),
 		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE", "Look at this serving certificate."),
@@ -106,7 +103,6 @@ static void check_cluster(struct report *r, const struct doctor_flags *f, int64_
 		&(struct doctor_cluster){
 			.kubeconfig = f->kubeconfig,
 			.context = f->context,
-			.server = f->server,
 			.deployment =
 				{
 					.kubectl = kubectl_command(r, f),
@@ -228,7 +224,6 @@ static int run(const struct command *command, int argc, char **argv)
 	if (r < 0) {
 		struct report report;
 		report_init(&report);
-		doctor_host_look(&report.host, "");
 		check_all(&report, &flags);
 		r = print(command, &report, &flags);
 		report_done(&report);

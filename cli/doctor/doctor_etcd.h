@@ -1,4 +1,4 @@
-/* The etcd part of `annals doctor`: the health of the members, and the keys under the prefix. */
+/* The etcd part of `annals doctor`: what in an etcd stops annals, and the keys under the prefix. */
 #ifndef CLI_DOCTOR_DOCTOR_ETCD_H
 #define CLI_DOCTOR_DOCTOR_ETCD_H
 
@@ -18,30 +18,11 @@ void doctor_check_etcd(struct report *r, const struct doctor_etcd *e);
 /* How to call etcdctl so that it finds this etcd: "etcdctl --endpoints ...". */
 struct str etcdctl_command(struct arena *a, const struct doctor_etcd *e, const char *endpoint);
 
-/* Judges an endpoint's version, size, role and leader. metered_quota: the quota in its metrics;
- * 0: unknown. */
-void judge_etcd_member(
-	struct report *r, struct str subject, const struct etcd_health *h, int64_t metered_quota, struct str etcdctl);
-/* Judges what one endpoint reports about the cluster. */
-void judge_etcd_cluster(struct report *r, struct str subject, const struct etcd_health *h, struct str etcdctl);
+/* Judges an endpoint's version and role, and whether it sees a leader. */
+void judge_etcd_member(struct report *r, struct str subject, const struct etcd_health *h, struct str etcdctl);
+/* Judges the alarms that one endpoint reports for all members. */
+void judge_etcd_alarms(struct report *r, struct str subject, const struct etcd_health *h, struct str etcdctl);
 /* Judges whether the endpoints belong to one cluster. */
 void judge_etcd_endpoints(struct report *r, const char *const *endpoints, const struct etcd_health *h, size_t n);
-
-/* The values that doctor needs from etcd's metrics; 0 if they are missing. */
-struct etcd_metrics {
-	int64_t quota;         /* bytes */
-	double fsync_s, syncs; /* seconds in total, and how many syncs */
-};
-void etcd_metrics_parse(struct etcd_metrics *ret, struct str text);
-void judge_etcd_disk(struct report *r, struct str subject, const struct etcd_metrics *m);
-
-/* The keys in the store that share their first part. */
-struct etcd_prefix {
-	struct str name; /* "/registry" */
-	int64_t n_keys;
-	bool is_annals; /* contains keys that annals writes */
-};
-void judge_etcd_prefixes(
-	struct report *r, struct str wanted, int64_t n_objects, bool is_binary, const struct etcd_prefix *others, size_t n);
 
 #endif

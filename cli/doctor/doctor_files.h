@@ -1,13 +1,33 @@
-/* Certificates and keys in files: those of a server, and those in the directory of `annals up`. */
+/* Certificates and keys in files, and the directory of `annals up`, as `annals doctor` judges them. */
 #ifndef CLI_DOCTOR_DOCTOR_FILES_H
 #define CLI_DOCTOR_DOCTOR_FILES_H
 
-#include "cli/doctor/doctor_cert.h"
+#include "cli/doctor/doctor_report.h"
+
+#include <gnutls/x509.h>
 
 enum { DOCTOR_FILE_MAX = 1 << 20 };
 
-/* The whole file, appended. False with a finding. */
-bool doctor_read_file(struct report *r, const char *path, struct buf *out);
+/* The parts of a certificate that doctor judges; text in the arena it was read into. */
+struct certificate {
+	struct str subject;
+	int64_t begin_s, end_s;
+	bool is_ca, is_for_servers;
+	struct str *names; /* DNS names and addresses */
+	size_t n_names;
+	struct str key_id;
+	gnutls_x509_crt_t crt;
+};
+
+struct certs {
+	struct certificate *v;
+	size_t n;
+};
+
+/* Reads all certificates of a PEM text, in order. Returns 0 with one or more, or -EINVAL with a
+ * sentence in err. Call certs_done() in any case. */
+int certs_parse(struct certs *ret, struct str pem, struct arena *a, struct buf *err);
+void certs_done(struct certs *c);
 
 /* A certificate with its chain, and its key. */
 struct doctor_pair {
@@ -21,8 +41,18 @@ void doctor_check_pair(struct report *r, const struct doctor_pair *p, int64_t no
 /* Reads and judges a file of CAs. False where there are none; certs_done() in any case. */
 bool doctor_check_cas(struct report *r, const char *path, int64_t now_s, struct certs *ret);
 
+/* The directory of `annals up`, and what runs on it: a part of `annals doctor`. */
+void doctor_check_up(struct report *r, const char *dir, int64_t now_s);
+
 /* ---- judgements ---- */
 
+/* Expired or not yet valid: an error; with less than 30 days left: a warning. */
+void judge_life(struct report *r, struct str subject, const struct certificate *c, int64_t now_s, struct str fix);
+/* Judges each CA of a file: is it valid in time, and may it sign? */
+void judge_cas(struct report *r, struct str subject, const struct certs *cas, int64_t now_s, struct str fix);
+/* Judges a server's leaf: expiry and names. wanted: a name that it must have; empty: any. */
+void judge_leaf(
+	struct report *r, struct str subject, const struct certificate *leaf, struct str wanted, int64_t now_s, struct str fix);
 /* Judges whether each certificate is signed by the next, leaf first. */
 void judge_chain(struct report *r, struct str subject, const struct certs *chain);
 /* Judges which users may read a private key. */
@@ -31,9 +61,5 @@ void judge_key_mode(struct report *r, struct str path, unsigned mode);
  * users that is everybody. */
 void judge_front_names(struct report *r, struct str subject, const struct certs *front, const struct certs *clients,
 	size_t n_names, struct str fix);
-
-/* The directory of `annals up`, and what runs on it: a part of `annals doctor`. */
-
-void doctor_check_up(struct report *r, const char *dir, int64_t now_s);
 
 #endif

@@ -1,5 +1,5 @@
 /* The report of `annals doctor`: findings in the order in which doctor looked, which error may be the cause of
- * which, and the commands that fix them on this machine.
+ * which, and the commands that fix them.
  *
  * Parts of doctor ask (doctor_check_*) and judge (judge_*). A judgement takes facts and adds findings; it asks
  * nobody, so unit tests call it without a cluster, an etcd or files. One thread does everything. */
@@ -33,10 +33,8 @@ enum topic {
 	TOPIC_CLUSTER,       /* everything in the cluster */
 	TOPIC_TRUST,         /* the authorities that annals trusts, by the cluster's ConfigMap */
 	TOPIC_ACCESS,        /* what annals may do in the cluster */
-	TOPIC_ROUTE,         /* APIService, Service, the CA and the certificate behind them */
-	TOPIC_READY,         /* pods of annals */
+	TOPIC_ROUTE,         /* the APIService and its CA */
 	TOPIC_AVAILABLE,     /* the APIService, to kube-apiserver */
-	TOPIC_DISCOVERY,
 	N_TOPICS,
 };
 
@@ -51,18 +49,10 @@ struct finding {
 	size_t n_effects;            /* how many have it as their cause */
 };
 
-/* The machine that doctor runs on. */
-struct doctor_host {
-	bool has_systemd;    /* systemd runs; an installed systemctl alone says nothing */
-	bool is_container;   /* its clock is another machine's, and nothing that is installed stays */
-	const char *install; /* "apt-get install etcd-server"; NULL: no package manager that is known to have one */
-};
-
 struct report {
 	struct arena arena; /* holds all text */
-	struct doctor_host host;
-	const char *part; /* for the next findings */
-	enum topic topic; /* for the next findings */
+	const char *part;   /* for the next findings */
+	enum topic topic;   /* for the next findings */
 	struct finding *findings;
 	size_t n, cap;
 	size_t counts[N_SEVERITIES];
@@ -85,16 +75,7 @@ void report_find_causes(struct report *r);
 void report_write_text(const struct report *r, bool has_colours, struct buf *out);
 void report_write_json(struct report *r, struct buf *out);
 
-/* ---- commands that fix ---- */
-
 /* A word of a shell, quoted if it must be. */
 struct str shell_word(struct arena *a, struct str word);
-
-/* root: "" for this machine. */
-void doctor_host_look(struct doctor_host *ret, const char *root);
-/* Commands that this machine has; or a comment, if doctor cannot know the command. endpoint: a URL of etcd's. */
-struct str fix_start_etcd(const struct doctor_host *h, struct arena *a, struct str endpoint);
-struct str fix_install_etcd(const struct doctor_host *h, struct arena *a);
-struct str fix_clock(const struct doctor_host *h);
 
 #endif

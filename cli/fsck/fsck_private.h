@@ -8,6 +8,7 @@
 #define CLI_FSCK_FSCK_PRIVATE_H
 
 #include "api/model/kind.h"
+#include "base/hash_table.h"
 #include "cli/common/terminal.h"
 #include "storage/engine/plan.h"
 #include "storage/keys.h"
@@ -61,10 +62,7 @@ struct fsck_options {
  * -EIO with a sentence in err. */
 int fsck_walk(const struct fsck_options *options, struct fsck_report *report, int64_t *ret_revision, struct buf *err);
 
-struct uid_set {
-	unsigned char (*slots)[16]; /* all 0: free */
-	size_t cap, n;
-};
+enum { QUESTIONS_AT_ONCE = 128 }; /* bounds the memory of answers, each of which may be a whole object */
 
 struct fsck {
 	struct storage *storage;
@@ -73,9 +71,10 @@ struct fsck {
 	int64_t revision;
 	struct fsck_report report;
 	struct arena page;
-	struct question *questions; /* waiting to be asked; newest first */
+	struct question *questions[QUESTIONS_AT_ONCE]; /* waiting to be asked */
 	size_t n_questions;
-	struct uid_set uids;
+	struct hash_table uids; /* of the objects so far */
+	struct arena seen;      /* holds them */
 	struct progress progress;
 	struct buf err;
 };
@@ -94,7 +93,6 @@ struct question {
 	const struct fsck_index *index;
 	struct str key, value;
 	struct object_id id;
-	struct question *next; /* private */
 };
 
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...) _printf_(5, 6);
@@ -107,8 +105,6 @@ int fsck_answer_all(struct fsck *f);
 
 /* Every check of one object. */
 int fsck_check_object(struct fsck *f, const struct subject *s);
-/* Returns false if the uid is in the set already. */
-bool uid_set_add(struct uid_set *s, struct str uid);
 
 /* ---- indexes ---- */
 

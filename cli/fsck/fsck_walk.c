@@ -7,7 +7,6 @@
 #include "cli/fsck/fsck_store.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...)
 {
@@ -21,13 +20,6 @@ void fsck_find(struct fsck *f, const char *check, struct str subject, struct str
 
 /* ---- questions ---- */
 
-/* Bounds the memory of answers, each of which may be a whole object. */
-enum { QUESTIONS_AT_ONCE = 128 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static size_t n_under_way; /* under the lock: callbacks run on the storage's thread. Static, since a process runs one fsck */
-
 struct question *fsck_question(struct fsck *f, struct str key, void (*answer)(struct fsck *f, struct question *q))
 {
 	struct question *q = arena_new(&f->page, struct question);
@@ -35,41 +27,6 @@ struct question *fsck_question(struct fsck *f, struct str key, void (*answer)(st
 	q->range.at_revision = f->revision;
 	q->answer = answer;
 	return q;
-}
-
-static void on_done(struct storage_op *op _unused_)
-{
-	pthread_mutex_lock(&lock);
-	if (--n_under_way == 0) {
-		pthread_cond_signal(&changed);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-static void run_all(struct fsck *f, struct question *list)
-{
-	n_under_way = f->n_questions;
-	for (struct question *q = list; q; q = q->next) {
-		q->range.op.done = on_done;
-		storage_range(f->storage, &q->range);
-	}
-	pthread_mutex_lock(&lock);
-	while (n_under_way > 0) {
-		pthread_cond_wait(&changed, &lock);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-static struct question *in_order(struct question *newest)
-{
-	struct question *list = NULL;
-	while (newest) {
-		struct question *next = newest->next;
-		newest->next = list;
-		list = newest;
-		newest = next;
-	}
-	return list;
 }
 
 static int read_answer(struct fsck *f, struct question *q)
@@ -85,77 +42,53 @@ static int read_answer(struct fsck *f, struct question *q)
 
 int fsck_answer_all(struct fsck *f)
 {
-	struct question *list = in_order(f->questions);
+	struct storage_range *ranges[QUESTIONS_AT_ONCE] = {NULL};
+	size_t n = f->n_questions;
 	int r = 0;
-	run_all(f, list);
-	f->questions = NULL;
+	for (size_t i = 0; i < n; i++) {
+		ranges[i] = &f->questions[i]->range;
+	}
+	storage_ranges_wait(f->storage, ranges, n);
 	f->n_questions = 0;
-	for (struct question *q = list; q; q = q->next) {
-		r = r ? r : read_answer(f, q);
-		storage_op_clear(&q->range.op);
+	for (size_t i = 0; i < n; i++) {
+		r = r ? r : read_answer(f, f->questions[i]);
+		storage_op_clear(&ranges[i]->op);
 	}
 	return r;
 }
 
 int fsck_ask(struct fsck *f, struct question *q)
 {
-	q->next = f->questions;
-	f->questions = q;
-	return ++f->n_questions < QUESTIONS_AT_ONCE ? 0 : fsck_answer_all(f);
+	f->questions[f->n_questions++] = q;
+	return f->n_questions < QUESTIONS_AT_ONCE ? 0 : fsck_answer_all(f);
 }
 
 /* ---- uids ---- */
 
-enum {
-	UIDS_FIRST = 1024,
-	UIDS_MAX = 1 << 26, /* slots of 16 bytes; beyond half of them uids are not compared any more */
+enum { UIDS_MAX = 1 << 25 }; /* beyond that, uids are not compared any more */
+
+/* Half of a SHA-256 stands for a uid of any length: the node's hash, and the rest. */
+struct seen_uid {
+	struct hash_node node;
+	uint64_t rest;
 };
 
-static const unsigned char free_slot[16];
-
-static unsigned char *uid_set_slot(const struct uid_set *s, const unsigned char *print)
+/* Returns false if the uid was seen before. */
+static bool uid_is_new(struct fsck *f, struct str uid)
 {
-	size_t at;
-	memcpy(&at, print, sizeof(at));
-	for (;; at++) {
-		unsigned char *slot = s->slots[at % s->cap];
-		if (memcmp(slot, free_slot, sizeof(free_slot)) == 0 || memcmp(slot, print, sizeof(free_slot)) == 0) {
-			return slot;
+	uint64_t print[SHA256_SIZE / sizeof(uint64_t)];
+	sha256(uid, (unsigned char *)print);
+	for (struct hash_node *n = hash_table_first(&f->uids, print[0]); n; n = hash_node_next(n)) {
+		if (container_of(n, struct seen_uid, node)->rest == print[1]) {
+			return false;
 		}
 	}
-}
-
-static void uid_set_grow(struct uid_set *s)
-{
-	struct uid_set bigger = {.cap = s->cap ? s->cap * 2 : UIDS_FIRST, .n = s->n};
-	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
-	for (size_t i = 0; i < s->cap; i++) {
-		if (memcmp(s->slots[i], free_slot, sizeof(free_slot)) != 0) {
-			memcpy(uid_set_slot(&bigger, s->slots[i]), s->slots[i], sizeof(free_slot));
-		}
+	if (f->uids.n < UIDS_MAX) {
+		struct seen_uid *seen = arena_new(&f->seen, struct seen_uid);
+		seen->rest = print[1];
+		hash_table_add(&f->uids, &seen->node, print[0]);
 	}
-	mem_free(s->slots);
-	*s = bigger;
-}
-
-/* Half of a SHA-256 stands for a uid, so a uid of any length takes at most 32 bytes. */
-bool uid_set_add(struct uid_set *s, struct str uid)
-{
-	unsigned char print[SHA256_SIZE];
-	sha256(uid, print);
-	if (s->n * 2 >= s->cap) {
-		if (s->cap == UIDS_MAX) {
-			return true;
-		}
-		uid_set_grow(s);
-	}
-	unsigned char *slot = uid_set_slot(s, print);
-	bool is_new = memcmp(slot, print, sizeof(free_slot)) != 0;
-	if (is_new) {
-		memcpy(slot, print, sizeof(free_slot));
-		s->n++;
-	}
-	return is_new;
+	return true;
 }
 
 /* ---- checks of one object ---- */
@@ -176,7 +109,7 @@ static int check_identity(struct fsck *f, const struct subject *s)
 static int check_uid(struct fsck *f, const struct subject *s)
 {
 	struct str uid = s->object->meta.uid;
-	if (uid.n > 0 && !uid_set_add(&f->uids, uid)) {
+	if (uid.n > 0 && !uid_is_new(f, uid)) {
 		fsck_find(f, "uid", s->title, s->key, "its uid " STR_FMT " is that of an object before it, too", STR_ARG(uid));
 	}
 	return 0;
@@ -405,13 +338,15 @@ int fsck_walk(const struct fsck_options *options, struct fsck_report *report, in
 	_cleanup_(mem_freep) char *directory = mem_printf(STR_FMT "/", STR_ARG(options->prefix));
 	buf_init(&f.err, 64 * 1024);
 	arena_init(&f.page, (size_t)256 << 20);
+	arena_init(&f.seen, (size_t)2 << 30);
 	progress_init(&f.progress, "checked", "keys", 0);
 	int r = fsck_read_all(&f, str_of(directory));
 	progress_clear(&f.progress);
 	buf_add_str(err, buf_str(&f.err));
 	*report = f.report;
 	*ret_revision = f.revision;
-	mem_free(f.uids.slots);
+	hash_table_done(&f.uids);
+	arena_done(&f.seen);
 	arena_done(&f.page);
 	buf_done(&f.err);
 	return r;

@@ -1,38 +1,23 @@
 /* Completes command lines of the plugin. kubectl runs kubectl_complete-annals with the words behind "kubectl annals", of
- * which the last is unfinished. The answer has a line for each possibility, perhaps with a tab and its meaning, and at last
- * ":" and a number, cobra's directive to the shell. */
+ * which the last is unfinished. */
 #include "api/model/members.h"
 #include "cli/common/command.h"
 #include "cli/kubectl/complete_plan.h"
 #include "cli/kubectl/kubectl.h"
 
-/* cobra's ShellCompDirective. */
-enum { DIRECTIVE_FILES = 0, DIRECTIVE_ERROR = 1, DIRECTIVE_NO_SPACE = 2, DIRECTIVE_NO_FILES = 4 };
-
-enum { NAMES_MAX = 1000 };
+enum { NAMES_MAX = 1000, OFFERS_MAX = 256 * 1024 };
 
 struct completing {
 	struct kubectl k;
 	const struct kubectl_command *command;
 	struct option flags[KUBECTL_FLAGS_MAX]; /* the command's */
 	struct complete_plan plan;
-	int directive;
+	struct offers offers;
 };
 
 static void offer(struct completing *c, struct str text, struct str meaning)
 {
-	if (str_starts(text, c->plan.prefix)) {
-		buf_printf(&c->k.out, STR_FMT "%s" STR_FMT "\n", STR_ARG(text), meaning.n ? "\t" : "", STR_ARG(meaning));
-	}
-}
-
-static void offer_each(struct completing *c, const char *names)
-{
-	struct str rest = str_of(names), name;
-	while (rest.n > 0) {
-		str_cut(rest, ',', &name, &rest);
-		offer(c, name, STR(""));
-	}
+	offers_add(&c->offers, c->plan.prefix, text, meaning);
 }
 
 static int offer_commands(struct completing *c)
@@ -45,13 +30,7 @@ static int offer_commands(struct completing *c)
 
 static int offer_flags(struct completing *c)
 {
-	for (const struct option *o = c->flags; o->name; o++) {
-		if (o->type == OPTION_HEADING) {
-			continue;
-		}
-		struct str name = arena_printf(&c->k.arena, "%s%s", o->name[1] ? "--" : "-", o->name);
-		offer(c, name, str_of(o->help));
-	}
+	offers_add_flags(&c->offers, c->plan.prefix, c->flags);
 	return 0;
 }
 
@@ -106,9 +85,9 @@ static int offer_types(struct completing *c)
 		}
 	}
 	if (n == 1 && !before.n) {
-		buf_clear(&c->k.out);
+		buf_clear(&c->offers.out);
 		offer(c, arena_printf(&c->k.arena, STR_FMT "/", STR_ARG(only)), STR(""));
-		c->directive |= DIRECTIVE_NO_SPACE;
+		c->offers.directive |= DIRECTIVE_NO_SPACE;
 	}
 	return 0;
 }
@@ -173,7 +152,7 @@ static void offer_sorted(struct names *names)
 	for (size_t i = 0; i < names->n; i++) {
 		bool is_double = i > 0 && str_eq(names->v[i - 1], names->v[i]);
 		if (!is_double) {
-			buf_printf(&c->k.out, STR_FMT "%s" STR_FMT "\n", c->plan.is_joined ? (int)type.n : 0, type.p,
+			buf_printf(&c->offers.out, STR_FMT "%s" STR_FMT "\n", c->plan.is_joined ? (int)type.n : 0, type.p,
 				c->plan.is_joined ? "/" : "", STR_ARG(names->v[i]));
 		}
 	}
@@ -254,45 +233,15 @@ static int offer_revisions(struct completing *c)
 	return r;
 }
 
-static int offer_outputs(struct completing *c)
-{
-	offer_each(c, c->command->outputs);
-	return 0;
-}
-
-static int offer_dry_runs(struct completing *c)
-{
-	offer_each(c, "none,server,client");
-	return 0;
-}
-
-static int leave_to_files(struct completing *c)
-{
-	c->directive = DIRECTIVE_FILES;
-	return 0;
-}
-
-static int offer_colours(struct completing *c)
-{
-	offer_each(c, "auto,always,never");
-	return 0;
-}
-
 static const struct {
 	const char *flag;
 	int (*offer)(struct completing *c);
 } values[] = {
 	{"namespace", offer_namespaces},
 	{"n", offer_namespaces},
-	{"output", offer_outputs},
-	{"o", offer_outputs},
-	{"dry-run", offer_dry_runs},
-	{"color", offer_colours},
 	{"revision", offer_revisions},
 	{"to", offer_revisions},
 	{"to-revision", offer_revisions},
-	{"kubeconfig", leave_to_files},
-	{"certificate-authority", leave_to_files},
 };
 
 static int offer_values(struct completing *c)
@@ -302,6 +251,7 @@ static int offer_values(struct completing *c)
 			return values[i].offer(c);
 		}
 	}
+	offers_add_values(&c->offers, c->plan.prefix, c->plan.flag);
 	return 0;
 }
 
@@ -350,17 +300,17 @@ static void plan(struct completing *c, int n, char **words)
 
 static int run(const struct command *command _unused_, int argc, char **argv)
 {
-	struct completing c = {.directive = DIRECTIVE_NO_FILES};
+	struct completing c = {0};
 	kubectl_init(&c.k);
+	offers_init(&c.offers);
 	if (argc > 1) {
 		plan(&c, argc - 1, argv + 1);
 	}
 	if (offers[c.plan.what](&c)) {
-		buf_clear(&c.k.out);
-		c.directive = DIRECTIVE_ERROR;
+		buf_clear(&c.offers.out);
+		c.offers.directive = DIRECTIVE_ERROR;
 	}
-	command_print(stdout, buf_str(&c.k.out));
-	printf(":%d\n", c.directive);
+	offers_print(&c.offers);
 	kubectl_done(&c.k);
 	return EXIT_OK;
 }
@@ -466,4 +416,61 @@ void complete_plan_make(struct complete_plan *ret, const struct option *flags, c
 	} else {
 		plan_object(ret, n_words, word);
 	}
+}
+
+/* ---- offers ---- */
+
+void offers_init(struct offers *o)
+{
+	o->directive = DIRECTIVE_NO_FILES;
+	buf_init(&o->out, OFFERS_MAX);
+}
+
+void offers_add(struct offers *o, struct str prefix, struct str text, struct str meaning)
+{
+	if (str_starts(text, prefix)) {
+		buf_printf(&o->out, STR_FMT "%s" STR_FMT "\n", STR_ARG(text), meaning.n ? "\t" : "", STR_ARG(meaning));
+	}
+}
+
+/* A shell's menu has one line for each flag. */
+static void add_flag(struct offers *o, struct str prefix, const char *dashes, const char *name, const char *help)
+{
+	_cleanup_(mem_freep) char *whole = mem_printf("%s%s", dashes, name);
+	const char *stop = strstr(help, ". ");
+	offers_add(o, prefix, str_of(whole), stop ? (struct str){help, (size_t)(stop - help) + 1} : str_of(help));
+}
+
+void offers_add_flags(struct offers *o, struct str prefix, const struct option *table)
+{
+	struct option_entry e = {0};
+	while (options_next(table, &e)) {
+		add_flag(o, prefix, "--", e.option->name, e.option->help);
+		if (e.short_name) {
+			add_flag(o, prefix, "-", e.short_name, e.option->help);
+		}
+	}
+	add_flag(o, prefix, "--", "help", "Explain the command.");
+}
+
+void offers_add_values(struct offers *o, struct str prefix, const struct option *flag)
+{
+	struct str name, rest = str_of(flag->type == OPTION_BOOL ? "true|false" : flag->value_name);
+	if (str_is(rest, "FILE") || str_is(rest, "PATH")) {
+		o->directive = DIRECTIVE_FILES;
+	} else if (str_is(rest, "DIR")) {
+		o->directive = DIRECTIVE_DIRECTORIES;
+	} else if (str_contains(rest, STR("|"))) {
+		while (rest.n > 0) {
+			str_cut(rest, '|', &name, &rest);
+			offers_add(o, prefix, name, STR(""));
+		}
+	}
+}
+
+void offers_print(struct offers *o)
+{
+	command_print(stdout, buf_str(&o->out));
+	printf(":%d\n", o->directive);
+	buf_done(&o->out);
 }

@@ -4,11 +4,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash_table.h"
 
 #include <stdio.h>
 
 enum {
-	BUCKETS_FIRST = 1024,
 	KEY_MAX = 4096,
 	KINDS_MAX = 4096,
 	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
@@ -21,7 +21,7 @@ enum {
 };
 
 struct entry {
-	struct entry *next; /* in the same bucket */
+	struct hash_node node;
 	struct entry *next_put_off;
 	struct ledger_change *first, *last;
 	uint64_t version;         /* of the object's deletion */
@@ -46,9 +46,9 @@ struct ledger {
 	pthread_mutex_t lock; /* guards what follows */
 	struct ledger_kind **kinds;
 	size_t n_kinds;
-	struct entry **buckets;
 	struct entry *put_off, *last_put_off;
-	size_t n_buckets, n, n_woken, waiting, waiting_bytes;
+	struct hash_table table; /* of struct entry */
+	size_t n_woken, waiting, waiting_bytes;
 	uint64_t collapsed, changes;
 	uint32_t lists;
 	bool is_full;
@@ -104,39 +104,22 @@ static struct str entry_name(const struct entry *e)
 	return (struct str){e->text + e->ns_length, e->name_length};
 }
 
-static struct entry **bucket_of(const struct ledger *l, uint32_t kind, struct str ns, struct str name)
+static uint64_t key_hash(const struct ledger_key *key)
 {
-	uint64_t hash = str_hash(name) * 31 + str_hash(ns) * 7 + kind;
+	uint64_t hash = str_hash(key->name) * 31 + str_hash(key->ns) * 7 + key->kind->index;
 
-	return &l->buckets[(hash ^ hash >> 32) & (l->n_buckets - 1)];
+	return hash ^ hash >> 32;
 }
 
 static struct entry *ledger_find(const struct ledger *l, const struct ledger_key *key)
 {
-	struct entry *e = *bucket_of(l, key->kind->index, key->ns, key->name);
-
-	while (e && !(e->kind == key->kind->index && str_eq(entry_name(e), key->name) && str_eq(entry_ns(e), key->ns))) {
-		e = e->next;
-	}
-	return e;
-}
-
-static void ledger_grow(struct ledger *l)
-{
-	struct entry **old = l->buckets;
-	size_t n = l->n_buckets;
-
-	l->n_buckets = n ? 2 * n : BUCKETS_FIRST;
-	l->buckets = mem_array(l->n_buckets, sizeof(struct entry *));
-	for (size_t i = 0; i < n; i++) {
-		for (struct entry *e = old[i], *next; e; e = next) {
-			struct entry **bucket = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
-			next = e->next;
-			e->next = *bucket;
-			*bucket = e;
+	for (struct hash_node *n = hash_table_first(&l->table, key_hash(key)); n; n = hash_node_next(n)) {
+		struct entry *e = container_of(n, struct entry, node);
+		if (e->kind == key->kind->index && str_eq(entry_name(e), key->name) && str_eq(entry_ns(e), key->ns)) {
+			return e;
 		}
 	}
-	mem_free(old);
+	return NULL;
 }
 
 /* Returns NULL if the ledger is full, or if the names are longer than Kubernetes allows. */
@@ -147,12 +130,9 @@ static struct entry *want(struct ledger *l, const struct ledger_key *key)
 	if (e) {
 		return e;
 	}
-	if (l->n == l->options.max_objects || key->ns.n + key->name.n > KEY_MAX / 2) {
+	if (l->table.n == l->options.max_objects || key->ns.n + key->name.n > KEY_MAX / 2) {
 		l->is_full = true;
 		return NULL;
-	}
-	if (l->n == l->n_buckets) {
-		ledger_grow(l);
 	}
 	e = mem_alloc(sizeof(*e) + key->ns.n + key->name.n);
 	*e = (struct entry){
@@ -164,10 +144,7 @@ static struct entry *want(struct ledger *l, const struct ledger_key *key)
 		memcpy(e->text, key->ns.p, key->ns.n);
 	}
 	memcpy(e->text + key->ns.n, key->name.p, key->name.n);
-	struct entry **bucket = bucket_of(l, e->kind, key->ns, key->name);
-	e->next = *bucket;
-	*bucket = e;
-	l->n++;
+	hash_table_add(&l->table, &e->node, key_hash(key));
 	return e;
 }
 
@@ -234,13 +211,8 @@ static void drop_if_idle(struct ledger *l, struct entry *e)
 	}
 	ledger_release(l, e);
 	set_outcome(l, e, LEDGER_DONE);
-	struct entry **at = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
-	while (*at != e) {
-		at = &(*at)->next;
-	}
-	*at = e->next;
+	hash_table_remove(&l->table, &e->node);
 	mem_free(e);
-	l->n--;
 }
 
 /* ---- the queue ---- */
@@ -353,7 +325,6 @@ struct ledger *ledger_new(const struct ledger_options *options)
 
 	l->options = *options;
 	pthread_mutex_init(&l->lock, NULL);
-	ledger_grow(l);
 	return l;
 }
 
@@ -372,18 +343,17 @@ struct ledger *ledger_free(struct ledger *l)
 	if (!l) {
 		return NULL;
 	}
-	for (size_t i = 0; i < l->n_buckets; i++) {
-		for (struct entry *e = l->buckets[i], *next; e; e = next) {
-			next = e->next;
-			drop_changes(l, e);
-			mem_free(e);
-		}
+	for (struct hash_node *n = hash_table_walk(&l->table, NULL), *next; n; n = next) {
+		struct entry *e = container_of(n, struct entry, node);
+		next = hash_table_walk(&l->table, n);
+		drop_changes(l, e);
+		mem_free(e);
 	}
 	for (size_t i = 0; i < l->n_kinds; i++) {
 		kind_free(l->kinds[i]);
 	}
 	mem_free(l->kinds);
-	mem_free(l->buckets);
+	hash_table_done(&l->table);
 	pthread_mutex_destroy(&l->lock);
 	mem_free(l);
 	return NULL;
@@ -516,11 +486,9 @@ void ledger_miss(struct ledger *l, const struct ledger_key *key, uint64_t versio
 /* each() may free the entry. */
 static void each_entry(struct ledger *l, void (*each)(struct ledger *l, struct entry *e, void *ctx), void *ctx)
 {
-	for (size_t i = 0; i < l->n_buckets; i++) {
-		for (struct entry *e = l->buckets[i], *next; e; e = next) {
-			next = e->next;
-			each(l, e, ctx);
-		}
+	for (struct hash_node *n = hash_table_walk(&l->table, NULL), *next; n; n = next) {
+		next = hash_table_walk(&l->table, n);
+		each(l, container_of(n, struct entry, node), ctx);
 	}
 }
 
@@ -814,7 +782,7 @@ void ledger_read_totals(struct ledger *l, struct ledger_totals *ret)
 {
 	pthread_mutex_lock(&l->lock);
 	*ret = (struct ledger_totals){
-		.entries = l->n,
+		.entries = l->table.n,
 		.waiting = l->waiting,
 		.waiting_bytes = l->waiting_bytes,
 		.collapsed = l->collapsed,

@@ -78,7 +78,6 @@ void etcd_endpoint_done(struct etcd_endpoint *e)
 
 static const struct etcd_method method_status = {"/etcdserverpb.Maintenance/Status", LANE_CALLS, .is_read = true};
 static const struct etcd_method method_alarm = {"/etcdserverpb.Maintenance/Alarm", LANE_CALLS, .is_read = true};
-static const struct etcd_method method_members = {"/etcdserverpb.Cluster/MemberList", LANE_CALLS, .is_read = true};
 
 /* ---- a blocking call ---- */
 
@@ -125,7 +124,7 @@ static ProtobufCMessage *health_ask(struct etcd_client *c, const struct etcd_met
 	return m;
 }
 
-/* ---- the three questions ---- */
+/* ---- the two questions ---- */
 
 static enum storage_result health_read_status(
 	struct etcd_health *h, struct etcd_client *c, struct arena *a, struct str *ret_problem)
@@ -142,36 +141,9 @@ static enum storage_result health_read_status(
 	h->member = m->header ? m->header->member_id : 0;
 	h->leader = m->leader;
 	h->version = arena_dup(a, str_of(m->version));
-	h->size = m->dbsize;
-	h->in_use = m->dbsizeinuse;
-	h->quota = m->dbsizequota;
 	h->is_learner = m->islearner;
 	protobuf_c_message_free_unpacked(answer, NULL);
 	return STORAGE_OK;
-}
-
-static void health_read_members(struct etcd_health *h, struct etcd_client *c, struct arena *a)
-{
-	Etcdserverpb__MemberListRequest request = ETCDSERVERPB__MEMBER_LIST_REQUEST__INIT;
-	enum storage_result result;
-	ProtobufCMessage *answer = health_ask(c, &method_members, &request.base,
-		&etcdserverpb__member_list_response__descriptor, a, &result, &h->members_problem);
-	if (!answer) {
-		return;
-	}
-	const Etcdserverpb__MemberListResponse *m = (const Etcdserverpb__MemberListResponse *)(const void *)answer;
-	h->members = arena_array(a, struct etcd_member, m->n_members);
-	h->n_members = m->n_members;
-	for (size_t i = 0; i < m->n_members; i++) {
-		const Etcdserverpb__Member *member = m->members[i];
-		h->members[i] = (struct etcd_member){
-			.id = member->id,
-			.name = arena_dup(a, str_of(member->name)),
-			.client_url = arena_dup(a, str_of(member->n_clienturls ? member->clienturls[0] : NULL)),
-			.is_learner = member->islearner,
-		};
-	}
-	protobuf_c_message_free_unpacked(answer, NULL);
 }
 
 static enum etcd_alarm_kind alarm_kind(Etcdserverpb__AlarmType type)
@@ -215,7 +187,6 @@ int etcd_health_read(struct etcd_health *ret, const struct storage_etcd_options 
 	}
 	enum storage_result result = health_read_status(&h, c, a, &problem);
 	if (result == STORAGE_OK) {
-		health_read_members(&h, c, a);
 		if (h.leader) {
 			/* alarms are asked of the whole cluster, which would wait for a leader */
 			health_read_alarms(&h, c, a);

@@ -16,14 +16,6 @@ struct etcd_endpoint {
 int etcd_endpoint_init(struct etcd_endpoint *e, const char *text, struct buf *err);
 void etcd_endpoint_done(struct etcd_endpoint *e);
 
-/* The state of an etcd member, by its own account. Operators read it; annals does not act on it. */
-struct etcd_member {
-	uint64_t id;
-	struct str name;       /* empty: never started */
-	struct str client_url; /* the first */
-	bool is_learner;
-};
-
 enum etcd_alarm_kind { ETCD_ALARM_OTHER, ETCD_ALARM_NOSPACE, ETCD_ALARM_CORRUPT };
 
 struct etcd_alarm {
@@ -31,19 +23,15 @@ struct etcd_alarm {
 	enum etcd_alarm_kind kind;
 };
 
+/* The state of an etcd member, by its own account. Operators read it; annals does not act on it. */
 struct etcd_health {
 	uint64_t cluster, member;
-	uint64_t leader;      /* 0: none, and then alarms are not asked for */
-	struct str version;   /* "3.4.23" */
-	int64_t size, in_use; /* bytes of the database file, and of what is in it */
-	int64_t quota;        /* bytes; 0: not reported (before 3.6) */
+	uint64_t leader;    /* 0: none, and then alarms are not asked for */
+	struct str version; /* "3.4.23" */
 	bool is_learner;
-	struct etcd_member *members;
-	size_t n_members;
 	struct etcd_alarm *alarms;
 	size_t n_alarms;
-	/* The reason why members or alarms are missing; empty: they are here. */
-	struct str members_problem, alarms_problem;
+	struct str alarms_problem; /* why alarms are missing; empty: they are here */
 };
 
 /* Asks the one endpoint in the options, over a connection of its own, and waits. Returns 0, with

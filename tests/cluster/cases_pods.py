@@ -86,7 +86,7 @@ REFUSED = {
         {"configMap": {}}, {"nfs": {"server": "", "path": "x"}}, {"persistentVolumeClaim": {}}, {"emptyDir": {"sizeLimit": "-1"}}, {"ephemeral": {}},
         {"projected": {"sources": [{"serviceAccountToken": {"path": "a", "expirationSeconds": 1}}]}}, {"projected": {"sources": [{"secret": {}, "configMap": {"name": "a"}}]}},
         {"downwardAPI": {"items": [{"path": "a"}]}}, {"downwardAPI": {"items": [{"path": "a", "fieldRef": {"fieldPath": "spec.nodeName"}}]}},
-        {"downwardAPI": {"items": [{"path": "a", "resourceFieldRef": {"resource": "limits.cpu"}}]}}, {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"image": {}}, {"csi": {}}, {"iscsi": {}})]
+        {"downwardAPI": {"items": [{"path": "a", "resourceFieldRef": {"resource": "limits.cpu"}}]}}, {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, {"image": {}}, {"csi": {}})]
         + [pod(volumes=[{"emptyDir": {}}]), pod(volumes=[{"name": "A"}]), pod(volumes=[{"name": "a"}, {"name": "a"}])],
     "scalars": [pod(**spec) for spec in (
         {"restartPolicy": "x"}, {"dnsPolicy": "x"}, {"dnsPolicy": "None"}, {"dnsPolicy": "None", "dnsConfig": {}}, {"nodeSelector": {"a b": "c d"}},

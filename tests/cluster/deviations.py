@@ -186,6 +186,16 @@ def is_unwarned(step, kube, annals):
     return all("is deprecated since" in text for text in kube["headers"].get("warning", [])) and {**kube, "headers": headers} == annals
 
 
+def is_unwarned_of_gone_types(step, kube, annals):
+    headers = {name: values for name, values in kube["headers"].items() if name != "warning"}
+    return all("non-functional in" in text for text in kube["headers"].get("warning", [])) and {**kube, "headers": headers} == annals
+
+
+def is_affinity_kept(step, kube, annals):
+    """Both refuse the change of the affinity, in words of their own."""
+    return kube["status"] == annals["status"] == 422 and all("nodeAffinity" in json.dumps(it["body"]) and "field is immutable" in json.dumps(it["body"]) for it in (kube, annals))
+
+
 GENERATION = "deprecated.daemonset.template.generation"
 
 
@@ -247,6 +257,8 @@ NO_AUDIENCE = Deviation("tokens are for this server and no other audience", is_w
 NOT_READY_TAINT = Deviation("nobody here would take the taint off a node that has become ready", is_not_ready)
 ADDRESSES = Deviation("nothing here leads an address or a port of a node to pods, so none is given", is_without_addresses)
 UNPROTECTED = Deviation("nobody here would take the finalizer off, and volumes would never go", is_unprotected)
+GONE_VOLUMES = Deviation("nobody here mounts volumes of types that no longer work", is_unwarned_of_gone_types)
+AFFINITY_KEPT = Deviation("old names of labels are not replaced, and the message shows JSON", is_affinity_kept)
 OLD_LABELS = Deviation("nobody here looks at labels of nodes", is_unwarned)
 REMEMBERED = Deviation("who wrote through another group still owns what he wrote", is_remembered)
 

@@ -60,10 +60,8 @@ class TcpEtcd(processes.Process):
 def test_doctor__finds_nothing_wrong_with_an_etcd(folder, etcd_binary):
     etcd = TcpEtcd(folder / "etcd", etcd_binary)
     seen = Findings(f"--etcd-servers={etcd.endpoint}")
-    disk = seen.of("(ok|warning)", "for an fsync on average")  # which of them is for the machine to say
-    assert seen.status == 0 and len(disk) == 1 and [one for one in seen.all if one["severity"] in ("error", "warning") and one not in disk] == [], seen.all
-    for what in (r"etcd 3\.\d+\.\d+", "its database has .* of its quota of 2048 MiB", "its clock agrees", "no alarms",
-                 "1 voting member, 0 of which", "keys under /annals: 0 objects"):
+    assert seen.status == 0 and not seen.of("error|warning", ""), seen.all
+    for what in (r"etcd 3\.\d+\.\d+", "no alarms", "keys under /annals: 0 objects"):
         assert seen.one("ok", what)
     assert [finding["subject"] for finding in seen.of("skipped", "")] == ["cluster", "files"]
 
@@ -73,7 +71,6 @@ def test_doctor__frees_the_space_of_an_etcd_that_is_full(folder, etcd_binary):
     value = "x" * 200_000
     processes.retry_until(lambda: "database space exceeded" in etcd.ctl("put", "/annals/objects/a/b/c/d", input=value).stderr, "etcd is full")
     finding = Findings(f"--etcd-servers={etcd.endpoint}").one("error", "the cluster: alarm NOSPACE, raised by member")
-    assert Findings(f"--etcd-servers={etcd.endpoint}").of("warning", "its database has .* of its quota of 2 MiB: at 100%")
     shell(finding["fix"])
     seen = Findings(f"--etcd-servers={etcd.endpoint}")
     assert seen.status == 0 and seen.one("ok", "no alarms")
@@ -85,8 +82,8 @@ def test_doctor__sees_what_is_in_an_etcd(folder, etcd_binary):
     etcd.ctl("put", "/registry/pods/default/web", input="k8s\0\n\x0c")
     etcd.ctl("put", "/old/objects/annals.dev/controllerrevisions/default/web-1", "{}")
     seen = Findings(f"--etcd-servers={etcd.endpoint}")
-    finding = seen.one("warning", "keys under /old: 1 key, which another annals has written")
-    assert seen.one("ok", "keys under /registry: 1 key, not annals'")
+    finding = seen.one("warning", "keys under /old: another annals has written them")
+    assert not seen.of(".*", "/registry")
     assert Findings(f"--etcd-servers={etcd.endpoint}", finding["fix"].partition(" ")[0]).one("ok", "keys under /old: 1 object$")
     wrong = Findings(f"--etcd-servers={etcd.endpoint}", "--etcd-prefix=/registry")
     assert wrong.status == 1 and wrong.one("error", "keys under /registry: what is stored there is not annals' JSON")
@@ -99,14 +96,16 @@ def test_doctor__tells_members_of_different_clusters(folder, etcd_binary):
 
 def test_doctor__sees_an_etcd_on_a_unix_socket(etcd):
     seen = Findings(f"--etcd-servers={etcd().endpoint}")
-    assert seen.status == 0 and seen.one("skipped", "its metrics need http")
+    assert seen.status == 0 and seen.one("ok", "no alarms")
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_doctor__says_that_no_etcd_answers(scheme):
-    seen = Findings(f"--etcd-servers={scheme}://127.0.0.1:{processes.free_port()}")
+    endpoint = f"{scheme}://127.0.0.1:{processes.free_port()}"
+    seen = Findings(f"--etcd-servers={endpoint}")
     fix = seen.one("error", "Connection refused")["fix"]
-    assert seen.status == 1 and fix.startswith("systemctl start etcd" if os.path.exists("/run/systemd/system") else "etcd --data-dir=DIR")
+    assert seen.status == 1 and f"etcdctl --endpoints={endpoint} endpoint health" in fix
+    assert ("openssl s_client" in fix) == (scheme == "https")
 
 
 def test_doctor__refuses_an_endpoint_that_is_none():
@@ -131,51 +130,21 @@ def test_doctor__sees_an_etcd_with_tls(folder, etcd_binary, pki):
     etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pki.server, pki.ca))
     seen = Findings(*tls_flags(etcd, pki))
     assert seen.status == 0, seen.all
-    for what in ("it is for: 127.0.0.1", "its clock agrees", "quota of 2048 MiB", "no alarms", "it is the certificate's key"):
+    for what in ("no alarms", "it is the certificate's key", "keys under /annals"):
         assert seen.one("ok", what)
 
 
-def test_doctor__says_in_words_why_tls_fails(folder, etcd_binary, pki):
+def test_doctor__names_the_commands_that_say_why_tls_fails(folder, etcd_binary, pki):
     etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pki.server, pki.ca))
     (folder / "other").mkdir()
     other = processes.Certificates(folder / "other", "other-ca")
-    assert Findings(*tls_flags(etcd, pki, ca=other.ca)).one("error", 'its certificate is by "CN=test-ca", which is not in ')["fix"].startswith("--etcd-cafile=")
-    wrong = Findings(*tls_flags(etcd, pki, pair=other.client("stranger")))
-    assert "--trusted-ca-file" in wrong.one("error", f"{etcd.endpoint}: it refuses: ")["fix"]
-    none = Findings(f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={pki.ca}")
-    assert "may want a client's certificate" in none.one("error", f"{etcd.endpoint}: it refuses: ")["fix"]
+    fix = Findings(*tls_flags(etcd, pki, ca=other.ca)).one("error", f"{etcd.endpoint}: ")["fix"]
+    tls = fix.splitlines()[1]
+    assert tls.startswith("openssl s_client -connect 127.0.0.1:")
+    done = processes.run(["bash", "-c", f"{tls} 2>&1"])
+    assert "self-signed certificate in certificate chain" in done.stdout or "unable to verify" in done.stdout or "unable to get" in done.stdout, done.stdout
     old = Findings(*tls_flags(etcd, pki, pair=pki.issue("old", "/CN=old", "extendedKeyUsage=clientAuth", days=-1)))
-    assert old.one("error", "old.crt: certificate .* expired at") and old.one("error", f"{etcd.endpoint}: it refuses: ")
-
-
-@pytest.mark.parametrize("extension,days,what", [("DNS:elsewhere", 40, "it is not for 127.0.0.1, but for: elsewhere"),
-                                                 ("IP:127.0.0.1,DNS:elsewhere", -1, r"certificate \"CN=etcd\" expired at")])
-def test_doctor__judges_the_certificate_of_an_etcd(folder, etcd_binary, pki, extension, days, what):
-    pair = pki.issue("etcd", "/CN=etcd", f"subjectAltName={extension}\nextendedKeyUsage=serverAuth,clientAuth", days=days)
-    etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pair, pki.ca))
-    seen = Findings(*tls_flags(etcd, pki))
-    assert seen.status == 1 and seen.one("error", f"{etcd.endpoint}: {what}")
-
-
-def test_doctor__tells_tls_from_none(folder, etcd_binary):
-    etcd = TcpEtcd(folder / "etcd", etcd_binary)
-    finding = Findings(f"--etcd-servers={etcd.endpoint.replace('http', 'https')}").one("error", "it does not speak TLS")
-    assert finding["fix"] == f"--etcd-servers={etcd.endpoint}"
-    assert Findings(finding["fix"]).status == 0
-
-
-@pytest.mark.parametrize("reads", [True, False], ids=["closed", "reset"])
-def test_doctor__takes_who_ends_the_connection_at_a_greeting_for_one_without_tls(reads):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        def refuse():
-            with listener.accept()[0] as connection:
-                connection.recv(65536 if reads else 1)
-
-        thread = threading.Thread(target=refuse)
-        thread.start()
-        endpoint = "127.0.0.1:%d" % listener.getsockname()[1]
-        assert Findings(f"--etcd-servers=https://{endpoint}").one("error", "it does not speak TLS")["fix"] == f"--etcd-servers=http://{endpoint}"
-        thread.join()
+    assert old.one("error", "old.crt: certificate .* expired at")["subject"] == old.one("error", f"{etcd.endpoint}: ")["cause"]
 
 
 # ---- files ----
@@ -285,7 +254,7 @@ def test_doctor__names_the_error_from_which_others_may_follow(folder, etcd_binar
     seen = Findings(*flags)
     cause = seen.one("error", "old.crt: certificate .* expired at")
     assert seen.all[0] == cause and "cause" not in cause
-    assert seen.one("error", f"{etcd.endpoint}: it refuses: ")["cause"] == cause["subject"]
+    assert seen.one("error", f"{etcd.endpoint}: ")["cause"] == cause["subject"]
     text = processes.run([processes.BIN, "doctor", *flags]).stdout
     assert text.startswith("fix this first: etcd\n  error    ") and "1 finding below may follow from it" in text
     assert f"It may follow from the error of {cause['subject']}, above." in text

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "cli/doctor/doctor_files.h"
 #include "tests/unit/doctor_world.h"
 #include "tests/unit/tls_pki.h"
@@ -151,7 +152,7 @@ static struct certs read_all(struct scene *s, const char *path)
 	struct buf text, err;
 	buf_init(&text, 1 << 20);
 	buf_init(&err, 1024);
-	assert_true(doctor_read_file(&s->r, path, &text));
+	assert_int_equal(file_read_path(path, &text), 0);
 	assert_int_equal(certs_parse(&all, buf_str(&text), &s->r.arena, &err), 0);
 	buf_done(&text);
 	buf_done(&err);
@@ -163,27 +164,6 @@ static void check_pair(struct scene *s, const char *cert, const char *key)
 	doctor_check_pair(&s->r,
 		&(struct doctor_pair){.cert_file = cert, .key_file = key, .is_server = true, .fix = STR("renew")},
 		(int64_t)time(NULL));
-}
-
-static void test_cert__trust_is_that_of_tls_clients(void **state _unused_)
-{
-	struct scene s;
-	struct buf why;
-	open_scene(&s, true, true); /* times are judged apart */
-	struct certs leaf = read_all(&s, s.cert), ca = read_all(&s, s.ca), other = read_all(&s, s.other);
-	buf_init(&why, 1024);
-	assert_true(certs_are_trusted(&leaf, &ca, &why));
-	assert_true(cert_is_signed_by(&leaf.v[0], &ca.v[0]));
-	assert_false(certs_are_trusted(&leaf, &other, &why));
-	assert_true(why.n > 0);
-	assert_true(certs_share_key(&ca, &ca));
-	assert_false(certs_share_key(&ca, &other));
-	assert_true(cert_has_name(&leaf.v[0], STR("localhost")) && ca.v[0].is_ca && !leaf.v[0].is_ca);
-	buf_done(&why);
-	certs_done(&leaf);
-	certs_done(&ca);
-	certs_done(&other);
-	close_scene(&s);
 }
 
 static void test_cert__pair_that_fits(void **state _unused_)
@@ -256,7 +236,6 @@ int main(void)
 		TEST(test_cert__names_of_a_leaf),
 		TEST(test_cert__who_may_pose_as_a_front_proxy),
 		TEST(test_cert__who_may_read_a_key),
-		TEST(test_cert__trust_is_that_of_tls_clients),
 		TEST(test_cert__pair_that_fits),
 		TEST(test_cert__pair_that_is_wrong),
 		TEST(test_cert__file_that_is_not_there),

@@ -1,4 +1,3 @@
-#include "cli/doctor/doctor_cluster.h"
 #include "tests/unit/doctor_world.h"
 
 static struct str written(struct report *r, struct buf *out, bool is_json)
@@ -94,10 +93,10 @@ static void test_report__causes_are_found_through_what_lies_between(void **state
 {
 	struct report r;
 	report_init(&r);
-	r.topic = TOPIC_DISCOVERY;
-	report_add(&r, SEVERITY_ERROR, STR("discovery"), NO_FIX, "503");
-	r.topic = TOPIC_ACCESS;
-	report_add(&r, SEVERITY_ERROR, STR("RBAC"), NO_FIX, "missing");
+	r.topic = TOPIC_AVAILABLE;
+	report_add(&r, SEVERITY_ERROR, STR("APIService"), NO_FIX, "not Available");
+	r.topic = TOPIC_ETCD_FILES;
+	report_add(&r, SEVERITY_ERROR, STR("e.crt"), NO_FIX, "expired");
 	report_find_causes(&r);
 	assert_ptr_equal(r.findings[0].cause, &r.findings[1]);
 	assert_null(r.findings[1].cause);
@@ -169,41 +168,6 @@ static void test_report__shell_words_mean_themselves(void **state _unused_)
 	report_done(&r);
 }
 
-static void test_clock__date_is_that_of_http(void **state _unused_)
-{
-	int64_t s = 0;
-	assert_true(http_date_parse("Sun, 06 Nov 1994 08:49:37 GMT", &s));
-	assert_int_equal(s, 784111777);
-	assert_false(http_date_parse("Sun, 06 Nov 1994 08:49:37", &s));
-	assert_false(http_date_parse("", &s));
-}
-
-/* The other clock tells whole seconds, at some moment of the exchange. */
-static void test_clock__only_what_is_certain_counts(void **state _unused_)
-{
-	static const struct {
-		int64_t theirs_s, sent_ms, heard_ms;
-		enum severity severity;
-		const char *found;
-	} cases[] = {
-		{1000, 1000000, 1000100, SEVERITY_OK, "agrees"},
-		{1000, 1000900, 1001100, SEVERITY_OK, "agrees"}, /* 1000.95, say */
-		{1000, 990000, 1010000, SEVERITY_OK, "agrees"},  /* a slow answer proves nothing */
-		{1003, 1000000, 1000900, SEVERITY_WARNING, "ahead of this machine's by 2 s"},
-		{995, 1000000, 1000100, SEVERITY_WARNING, "behind this machine's by 4 s"},
-		{1100, 1000000, 1000100, SEVERITY_ERROR, "ahead of this machine's by 99 s"},
-		{900, 1000000, 1000100, SEVERITY_ERROR, "behind this machine's by 99 s"},
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report r;
-		report_init(&r);
-		judge_clock(&r, STR("x"), cases[i].theirs_s, cases[i].sent_ms * 1000, cases[i].heard_ms * 1000);
-		expect_finding(&r, cases[i].severity, cases[i].found, "");
-		assert_int_equal(r.n, 1);
-		report_done(&r);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,8 +180,6 @@ int main(void)
 		TEST(test_report__control_characters_of_others_are_replaced),
 		TEST(test_report__has_a_ceiling),
 		TEST(test_report__shell_words_mean_themselves),
-		TEST(test_clock__date_is_that_of_http),
-		TEST(test_clock__only_what_is_certain_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -341,9 +341,7 @@ static void test_volume__stays_the_storage_that_it_is(void **state)
 {
 	static const struct invalid_row rows[] = {
 		{VOLUME_OF(HOST "," AFFINITY("beta.kubernetes.io/os")), NULL, NULL},
-		{VOLUME_OF(HOST "," AFFINITY("kubernetes.io/os")), NULL, NULL},
-		{VOLUME_OF(HOST "," AFFINITY("other")), "nodeAffinity",
-			"field is immutable, except for updating from beta label to GA"},
+		{VOLUME_OF(HOST "," AFFINITY("other")), "nodeAffinity", "field is immutable"},
 		{VOLUME_OF("\"hostPath\":{\"path\":\"/e\"}," AFFINITY("beta.kubernetes.io/os")), "spec.persistentvolumesource",
 			"spec.persistentvolumesource is immutable after creation"},
 		{VOLUME_OF(HOST ",\"volumeMode\":\"Block\"," AFFINITY("beta.kubernetes.io/os")), "volumeMode",
