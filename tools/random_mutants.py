@@ -38,7 +38,7 @@ import pathlib
 import random
 import re
 import shlex
-import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -531,6 +531,9 @@ def main():
     if not clang:
         sys.exit("libclang is missing: tools/install-deps.sh mutate")
 
+    # What was started in the background ignores SIGINT. Either signal ends the run with the score so far.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     mutate.COPIES.mkdir(exist_ok=True)
     sources = mutate.source_files()
     if args.reach is not None:
