@@ -220,6 +220,10 @@ class Copy(mutate.Copy):
         entries = json.loads((self.build / "compile_commands.json").read_text(encoding="utf-8"))
         self.commands = {self.graph.source(entry["file"]): entry for entry in entries if not self.graph.source(entry["file"]).startswith("tests/")}
         self.linked = {}
+        self.mutated = folder / "build" / "mutated"  # the object that a run has changed: one that was killed has not put it back
+        if self.mutated.exists():
+            (self.build / self.mutated.read_text()).unlink(missing_ok=True)
+            self.mutated.unlink()
 
     def ninja(self, *targets, keep_going=False):
         jobs = os.environ.get("NINJA_JOBS", "2")
@@ -267,6 +271,7 @@ class Copy(mutate.Copy):
         """The object, without ninja's noticing; what was linked with it is linked anew."""
         path = self.object_of(file)
         stat = path.stat()
+        self.mutated.write_text(self.commands[file]["output"])
         path.write_bytes(data)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
         name = self.commands[file]["output"]
@@ -472,6 +477,7 @@ class Judge:
             return None
         finally:
             self.copy.put(mutant.file, original)
+            self.copy.mutated.unlink()
 
     def targets(self, tests):
         if any(isinstance(test, str) for test in tests):

@@ -189,6 +189,54 @@ class Judges(unittest.TestCase):
         self.assertEqual(random_mutants.score({"b": (1, 2), "a": (3, 3)}), "a: 3 of 3 noticed\nb: 1 of 2 noticed\nall: 4 of 5 noticed")
 
 
+class JudgedCopy:
+    """Tests that fail while the object is the mutant's, or always; what is put is written down."""
+
+    def __init__(self, folder, failing=(), broken=()):
+        self.folder, self.failing, self.broken = folder, failing, broken
+        self.object, self.mutated = folder / "x.o", folder / "mutated"
+        self.object.write_bytes(b"original")
+
+    def object_of(self, file):
+        return self.object
+
+    def put(self, file, data):
+        self.mutated.write_text("x.o")
+        self.object.write_bytes(data)
+
+    def tests_of(self, file, function):
+        return ["one", "two", "three"]
+
+    def process_targets(self):
+        return []
+
+    def ninja(self, *targets, keep_going=False):
+        return 0, ""
+
+    def passes(self, test):
+        return int(test in self.broken or (test in self.failing and self.object.read_bytes() == b"mutant")), ""
+
+
+class Judging(unittest.TestCase):
+    def judge(self, **fails):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = JudgedCopy(pathlib.Path(folder), **fails)
+            place = random_mutants.Place("drop", "f", 7, 0, 0, b"")
+            judge = random_mutants.Judge(copy, random_mutants.Reach(copy.folder / "reach"), 2)
+            noticed = judge.judge(random_mutants.Mutant("x", "x.c", place, b"", b"", b"mutant"))
+            self.assertEqual(copy.object.read_bytes(), b"original")
+            self.assertFalse(copy.mutated.exists())
+            return noticed
+
+    def test_a_test_that_fails_notices_and_without_one_the_mutant_survives(self):
+        self.assertEqual(self.judge(failing=["two", "three"]), "two")
+        self.assertIsNone(self.judge())
+
+    def test_a_test_that_fails_without_the_mutant_does_not_count(self):
+        self.assertEqual(self.judge(failing=["three"], broken=["one"]), "three")
+        self.assertIsNone(self.judge(broken=["one"]))
+
+
 @unittest.skipUnless(random_mutants.clang, "no libclang: tools/install-deps.sh mutate")
 class Sample(unittest.TestCase):
     def setUp(self):
