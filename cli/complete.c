@@ -26,13 +26,6 @@ static void offer_commands(struct completing *c)
 	}
 }
 
-static void offer_shells(struct completing *c)
-{
-	for (const struct embedded_text *t = completion_scripts; t->name; t++) {
-		offer(c, t->name, NULL);
-	}
-}
-
 static void offer_what_follows(void *ctx, const struct command *command, const struct option *options)
 {
 	struct completing *c = ctx;
@@ -43,7 +36,9 @@ static void offer_what_follows(void *ctx, const struct command *command, const s
 	} else if (plan.what == COMPLETE_VALUES) {
 		offers_add_values(&c->offers, plan.prefix, plan.flag);
 	} else if (command == &command_completion && c->n == 2) {
-		offer_shells(c);
+		for (const struct embedded_text *t = completion_scripts; t->name; t++) {
+			offer(c, t->name, NULL);
+		}
 	} else if (str_starts(str_of(command->usage), STR("FILE"))) {
 		c->offers.directive = DIRECTIVE_FILES;
 	}

@@ -51,26 +51,6 @@ void volume_prepare_status(struct object *o, const struct object *old, struct ar
 	json_set(a, o->fields, STR("status"), schema_with(&type_persistent_volume_status, now, name, time, a));
 }
 
-static void check_access_modes(const struct where *at, const struct json *modes, struct field_errors *errors)
-{
-	static const char *const supported[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", NULL};
-	bool is_alone = false, is_shared = false;
-	const struct json *mode;
-	if (!list_item(modes, 0)) {
-		refuse_absent(errors, at, "");
-	}
-	for (uint32_t i = 0; (mode = list_item(modes, i)); i++) {
-		size_t n_before = errors->n;
-		check_choice(errors, at, json_text(mode), supported, false);
-		bool is_known = errors->n == n_before, is_one_pod = str_is(json_text(mode), "ReadWriteOncePod");
-		is_alone |= is_one_pod;
-		is_shared |= is_known && !is_one_pod;
-	}
-	if (is_alone && is_shared) {
-		refuse_forbidden(errors, at, "may not use ReadWriteOncePod with other access modes");
-	}
-}
-
 static struct str json_shown(const struct json *value, struct arena *a)
 {
 	struct buf text;
@@ -212,7 +192,7 @@ static void check_spec(const struct json *spec, struct field_errors *errors)
 	const struct where *at = WHERE(NULL, "spec");
 	const struct pod_check c = {.errors = errors, .spec = spec};
 	struct str policy = member_text(spec, "persistentVolumeReclaimPolicy"), class = member_text(spec, "storageClassName");
-	check_access_modes(WHERE(at, "accessModes"), json_gets(spec, "accessModes"), errors);
+	check_access_modes(WHERE(at, "accessModes"), json_gets(spec, "accessModes"), "", errors);
 	check_capacity(WHERE(at, "capacity"), json_gets(spec, "capacity"), errors);
 	check_choice(errors, WHERE(at, "persistentVolumeReclaimPolicy"), policy, policies, false);
 	check_affinity_of_volume(&c, WHERE(at, "nodeAffinity"));

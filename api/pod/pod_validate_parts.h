@@ -15,6 +15,8 @@ struct pod_check {
 	struct map volumes; /* by name */
 };
 
+/* Of claims and volumes alike; absent: what is said where there are none. */
+void check_access_modes(const struct where *at, const struct json *modes, const char *absent, struct field_errors *errors);
 void check_host_path(const struct pod_check *c, const struct where *at, const struct json *source);
 void check_nfs(const struct pod_check *c, const struct where *at, const struct json *source);
 void check_volumes(const struct pod_check *c, const struct where *at);

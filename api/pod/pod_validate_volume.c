@@ -9,30 +9,20 @@
 
 /* ---- claims ---- */
 
-static const char *const access_modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", NULL};
-
-static bool is_known_mode(struct str mode)
+void check_access_modes(const struct where *at, const struct json *modes, const char *absent, struct field_errors *errors)
 {
-	for (const char *const *m = access_modes; *m; m++) {
-		if (str_is(mode, *m)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static void check_access_modes(const struct where *at, const struct json *modes, struct field_errors *errors)
-{
-	const struct json *mode;
+	static const char *const supported[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", NULL};
 	bool is_single = false, is_shared = false;
+	const struct json *mode;
 	if (!list_item(modes, 0)) {
-		refuse_absent(errors, at, "at least 1 access mode is required");
+		refuse_absent(errors, at, absent);
 	}
 	for (uint32_t i = 0; (mode = list_item(modes, i)); i++) {
-		struct str text = json_text(mode);
-		check_choice(errors, at, text, access_modes, false);
-		is_single = is_single || str_is(text, "ReadWriteOncePod");
-		is_shared = is_shared || (is_known_mode(text) && !str_is(text, "ReadWriteOncePod"));
+		size_t n_before = errors->n;
+		check_choice(errors, at, json_text(mode), supported, false);
+		bool is_known = errors->n == n_before, is_one_pod = str_is(json_text(mode), "ReadWriteOncePod");
+		is_single |= is_one_pod;
+		is_shared |= is_known && !is_one_pod;
 	}
 	if (is_single && is_shared) {
 		refuse_forbidden(errors, at, "may not use ReadWriteOncePod with other access modes");
@@ -74,7 +64,8 @@ void claim_spec_validate(const struct where *at, const struct json *spec, struct
 {
 	static const char *const volume_modes[] = {"Block", "Filesystem", NULL};
 	static const char *const classes[] = {"storageClassName", "volumeAttributesClassName"};
-	check_access_modes(WHERE(at, "accessModes"), json_gets(spec, "accessModes"), errors);
+	check_access_modes(
+		WHERE(at, "accessModes"), json_gets(spec, "accessModes"), "at least 1 access mode is required", errors);
 	check_label_selector(errors, WHERE(at, "selector"), json_gets(spec, "selector"));
 	check_size(WHERE_KEY(WHERE(at, "resources"), STR("storage")), spec, errors);
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {

@@ -172,11 +172,6 @@ static bool is_already(const struct datadir *d, const char *text)
 	return datadir_read(d, "kubeconfig", &there) == 0 && str_is(buf_str(&there), text);
 }
 
-static int ensure(const struct datadir *d, const char *text, struct buf *err)
-{
-	return is_already(d, text) ? 0 : datadir_write(d, "kubeconfig", str_of(text), 0600, err);
-}
-
 int kubeconfig_ensure(const struct datadir *d, const char *url, struct buf *err)
 {
 	char *data[ARRAY_SIZE(embedded)] = {NULL};
@@ -186,7 +181,7 @@ int kubeconfig_ensure(const struct datadir *d, const char *url, struct buf *err)
 	}
 	if (!r) {
 		_cleanup_(mem_freep) char *text = mem_printf(template, url, data[0], data[1], data[2]);
-		r = ensure(d, text, err);
+		r = is_already(d, text) ? 0 : datadir_write(d, "kubeconfig", str_of(text), 0600, err);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(embedded); i++) {
 		mem_free(data[i]);

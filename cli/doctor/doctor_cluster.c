@@ -535,11 +535,6 @@ static struct str fix_of(struct report *r, const struct deployment *d, enum doct
 	}
 }
 
-static bool is_same(const struct doctor_need *a, const struct doctor_need *b)
-{
-	return strcmp(a->resource, b->resource) == 0 && strcmp(a->group, b->group) == 0;
-}
-
 static bool is_missing(const bool *is_allowed, size_t i, enum doctor_grant grant)
 {
 	return i < doctor_n_needs && doctor_needs[i].grant == grant && !is_allowed[i];
@@ -554,7 +549,7 @@ static struct str missing(struct report *r, enum doctor_grant grant, const bool 
 		if (!is_missing(is_allowed, i, grant)) {
 			continue;
 		}
-		bool goes_on = is_missing(is_allowed, i + 1, grant) && is_same(n, n + 1);
+		bool goes_on = is_missing(is_allowed, i + 1, grant) && strcmp(n[0].resource, n[1].resource) == 0;
 		all = goes_on ? report_text(r, STR_FMT "%s, ", STR_ARG(all), n->verb)
 			      : report_text(r, STR_FMT "%s %s%s%s%s%s; ", STR_ARG(all), n->verb, n->resource,
 					n->group[0] ? "." : "", n->group, n->name ? " " : "", n->name ? n->name : "");

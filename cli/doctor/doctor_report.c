@@ -72,13 +72,6 @@ struct writing {
 	bool has_colours;
 };
 
-static void write_fix(struct str fix, struct buf *out)
-{
-	BUF_LITERAL(out, "           fix:\n");
-	visible_add_lines(out, fix);
-	BUF_LITERAL(out, "\n\n");
-}
-
 static void write_finding(const struct writing *w, const struct finding *f)
 {
 	static const char *const colours[N_SEVERITIES] = {COLOUR_GREEN, "", COLOUR_YELLOW, COLOUR_RED};
@@ -89,7 +82,9 @@ static void write_finding(const struct writing *w, const struct finding *f)
 		buf_printf(
 			w->out, "           It may follow from the error of " STR_FMT ", above.\n", STR_ARG(f->cause->subject));
 	} else if (f->fix.n) {
-		write_fix(f->fix, w->out);
+		BUF_LITERAL(w->out, "           fix:\n");
+		visible_add_lines(w->out, f->fix);
+		BUF_LITERAL(w->out, "\n\n");
 	}
 }
 

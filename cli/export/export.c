@@ -97,16 +97,11 @@ static bool is_named(const struct option_strings *names, const struct kind *k)
 	return false;
 }
 
-static bool is_namespace(const struct kind *k)
-{
-	return strcmp(k->kind, "Namespace") == 0;
-}
-
 /* Where namespaces are chosen, the Namespaces themselves are exported, too; other cluster-scoped objects are not. */
 static bool is_wanted(const struct walk *w, const struct kind *k)
 {
 	const struct export_options *o = w->options;
-	if (!kind_is_stored(k) || (o->namespaces->n && !k->is_namespaced && !is_namespace(k))) {
+	if (!kind_is_stored(k) || (o->namespaces->n && !k->is_namespaced && !export_is_namespace(k))) {
 		return false;
 	}
 	return o->resources->n ? is_named(o->resources, k) : !export_is_momentary(k);
@@ -126,9 +121,9 @@ static bool nth_range(struct walk *w, const struct kind *k, size_t i, struct str
 	if (i >= MAX(namespaces->n, (size_t)1)) {
 		return false;
 	}
-	const char *slash = is_namespace(k) ? "" : "/";
+	const char *slash = export_is_namespace(k) ? "" : "/";
 	*ret_key = namespaces->n ? arena_printf(&w->keys, STR_FMT "%s%s", STR_ARG(all), namespaces->v[i], slash) : all;
-	*ret_end = namespaces->n && is_namespace(k) ? STR("") : storage_prefix_end(&w->keys, *ret_key);
+	*ret_end = namespaces->n && export_is_namespace(k) ? STR("") : storage_prefix_end(&w->keys, *ret_key);
 	return true;
 }
 

@@ -15,6 +15,11 @@ enum { EXPORT_LINE_MAX = 16 << 20 }; /* bytes: more than etcd accepts, even if t
  * mislead them. */
 bool export_is_momentary(const struct kind *k);
 
+static inline bool export_is_namespace(const struct kind *k)
+{
+	return strcmp(k->kind, "Namespace") == 0;
+}
+
 /* A kind as people call it: its resource in any of its versions' groups, with the group behind a dot or alone where that is enough. NULL: none. */
 const struct kind *export_find_kind(struct str name);
 

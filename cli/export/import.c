@@ -356,12 +356,6 @@ static int parse_flags(const struct command *command, struct import_flags *f, in
 
 /* ---- the work ---- */
 
-static int open_input(const struct import_flags *f, struct buf *err)
-{
-	return f->kubeconfig ? import_fetch(f->kubeconfig, f->context, &f->resources, &f->namespaces, err)
-			     : import_file_open(f->file, err);
-}
-
 static void import_init(struct import *im, const struct import_options *options, struct buf *err)
 {
 	enum { NAMES_BYTES = 256 << 20, NAMES_MAX = 1 << 20 };
@@ -370,8 +364,6 @@ static void import_init(struct import *im, const struct import_options *options,
 	map_init(&im->histories, NAMES_MAX);
 	map_init(&im->present_uids, NAMES_MAX);
 	map_init(&im->namespaces, NAMES_MAX);
-	print_table_init(&im->by_key, offsetof(struct entry, key));
-	print_table_init(&im->by_uid, offsetof(struct entry, uid));
 }
 
 static void import_done(struct import *im)
@@ -379,8 +371,8 @@ static void import_done(struct import *im)
 	if (im->fd >= 0) {
 		close(im->fd);
 	}
-	print_table_done(&im->by_uid);
-	print_table_done(&im->by_key);
+	hash_table_done(&im->by_uid);
+	hash_table_done(&im->by_key);
 	map_done(&im->namespaces);
 	map_done(&im->present_uids);
 	map_done(&im->histories);
@@ -471,7 +463,8 @@ static int import(const struct import_flags *f, struct storage *storage, struct 
 	options.is_rehearsal = f->is_rehearsal;
 	options.creates_namespaces = f->creates_namespaces;
 	options.namespaces = &f->namespaces;
-	int fd = open_input(f, err);
+	int fd = f->kubeconfig ? import_fetch(f->kubeconfig, f->context, &f->resources, &f->namespaces, err)
+			       : import_file_open(f->file, err);
 	int r = fd < 0 ? fd : import_run(&options, fd, &counts, err);
 	if (fd >= 0 && (!r || r == -EBUSY)) {
 		say_counts(&options, &counts);

@@ -1,6 +1,6 @@
 /* Shared by the files of `annals import`. There is one thread.
  *
- * The file is read several times. Memory holds about a hundred bytes of each object: its place
+ * The file is read several times. Memory holds about 150 bytes of each object: its place
  * in the file, and what identifies it. One pass checks the file without the store
  * (import_scan.c). One compares it with the store (import_stored.c), and one writes
  * (import_write.c). The last two go by levels, so that owners come before what they own. */
@@ -9,6 +9,7 @@
 
 #include "api/model/kind.h"
 #include "base/file.h"
+#include "base/hash_table.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "cli/common/terminal.h"
@@ -32,6 +33,7 @@ enum import_state {
 
 /* An object of the file. */
 struct entry {
+	struct hash_node key_node, uid_node;
 	uint64_t offset;
 	uint32_t length, line;
 	struct print key, uid; /* uid: the one in the file */
@@ -48,10 +50,9 @@ struct edge {
 	bool is_key, is_told; /* is_told: the entry is a History, and this the revision that it names */
 };
 
-/* Positions of entries by a print in them; open addressing. */
-struct print_table {
-	uint32_t *slots;       /* position + 1; 0: free */
-	size_t cap, n, offset; /* offset: of the print in struct entry */
+/* From one entry to another, by their positions. */
+struct way {
+	uint32_t from, to;
 };
 
 enum on_conflict { CONFLICT_REFUSE, CONFLICT_SKIP, CONFLICT_REPLACE };
@@ -86,13 +87,13 @@ struct import {
 	size_t n, cap;
 	struct edge *edges;
 	size_t n_edges, cap_edges;
-	uint32_t *order;   /* of entries, by level */
-	uint32_t *told_of; /* pairs: positions of a History and of the revision that it names; sorted */
+	uint32_t *order;     /* of entries, by level */
+	struct way *told_of; /* from a History to the revision that it names; sorted */
 	size_t n_told;
-	struct print_table by_key, by_uid;
-	struct map histories;    /* NAMESPACE/NAME, as the file has them: the new name, where a namespace is renamed */
-	struct map present_uids; /* from a uid in the file to the uid of the object stored in its place */
-	struct map namespaces;   /* of objects, as they will be: NAMESPACE_... by name */
+	struct hash_table by_key, by_uid; /* of entries */
+	struct map histories;             /* NAMESPACE/NAME, as the file has them: the new name, where a namespace is renamed */
+	struct map present_uids;          /* from a uid in the file to the uid of the object stored in its place */
+	struct map namespaces;            /* of objects, as they will be: NAMESPACE_... by name */
 	/* objects need an existing Namespace; false: a kube-apiserver in front keeps Namespaces
 	 * */
 	bool has_namespaces;
@@ -131,15 +132,8 @@ int import_run(const struct import_options *options, int fd, struct import_count
 /* ---- import_scan.c ---- */
 
 struct print print_of(struct str text);
-/* Returns false if there are too many. */
-bool import_add_entry(struct import *im, const struct entry *e);
-bool import_add_edge(struct import *im, const struct edge *e);
-void print_table_init(struct print_table *t, size_t offset);
-void print_table_done(struct print_table *t);
-/* The position of the entry with that print, or -1. */
-int64_t print_table_find(const struct print_table *t, const struct entry *entries, const struct print *print);
-/* Returns false if another entry has that print already: *ret_other. */
-bool print_table_add(struct print_table *t, const struct entry *entries, size_t at, size_t *ret_other);
+/* The position of the entry with that key or uid, or -1. */
+int64_t import_find(const struct import *im, bool is_key, const struct print *print);
 /* Once all entries and edges are known: levels, the order, and the entries to report. */
 void import_arrange(struct import *im);
 /* The revision that goes with a History, or -1. */
@@ -147,13 +141,11 @@ int64_t import_told(const struct import *im, size_t history);
 
 /* ---- import_object.c ---- */
 
-/* Gives the object as it will be stored: renamed, and without --exact with its new uid. Returns
- * 0, or -EINVAL with the reason in why. */
-int import_object(
-	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why);
-/* The same, as far as it is known before the whole file has been read. */
-int import_object_first(
-	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why);
+/* Gives the object as it will be stored: renamed, and without --exact with its new uid. is_final
+ * false: as far as it is known before the whole file has been read. Returns 0, or -EINVAL with the
+ * reason in why. */
+int import_object(struct import *im, const struct entry *e, struct str text, bool is_final, struct arena *a,
+	struct object **ret, struct buf *why);
 /* Gives the object as it is in the file. */
 int import_object_raw(
 	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why);

@@ -162,7 +162,7 @@ static struct str made_uid(const struct import *im, const char *what, struct str
 static struct str new_uid(const struct import *im, struct str old, struct arena *a)
 {
 	struct print print = print_of(old);
-	if (im->options->is_exact || old.n == 0 || print_table_find(&im->by_uid, im->entries, &print) < 0) {
+	if (im->options->is_exact || old.n == 0 || import_find(im, false, &print) < 0) {
 		return old;
 	}
 	const struct str *present = map_get(&im->present_uids, old);
@@ -392,7 +392,7 @@ static void begin_anew(struct object *o, struct arena *a)
 	}
 }
 
-static int make_object(struct import *im, const struct entry *e, struct str text, struct arena *a, bool is_final,
+int import_object(struct import *im, const struct entry *e, struct str text, bool is_final, struct arena *a,
 	struct object **ret, struct buf *why)
 {
 	int r = import_object_raw(im, e, text, a, ret, why);
@@ -413,30 +413,13 @@ static int make_object(struct import *im, const struct entry *e, struct str text
 	return 0;
 }
 
-int import_object(
-	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why)
-{
-	return make_object(im, e, text, a, true, ret, why);
-}
-
-int import_object_first(
-	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why)
-{
-	return make_object(im, e, text, a, false, ret, why);
-}
-
 /* ---- comparing ---- */
 
 /* Compares by content unless --exact is given. Namespaces are always compared by content:
  * nothing refers to their uids, and every server makes the first ones with new uids. */
-static bool is_told_by_content(const struct import *im, const struct object *o)
-{
-	return !im->options->is_exact || is_kind(o, "Namespace");
-}
-
 bool import_is_same(const struct import *im, const struct object *wanted, const struct object *present, struct arena *a)
 {
-	if (!is_told_by_content(im, wanted)) {
+	if (im->options->is_exact && !is_kind(wanted, "Namespace")) {
 		return object_equal(wanted, present);
 	}
 	struct object *as_present = object_copy(wanted, a);

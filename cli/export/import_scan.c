@@ -34,99 +34,75 @@ struct print print_of(struct str text)
 	return p;
 }
 
-bool import_add_entry(struct import *im, const struct entry *e)
+static uint64_t print_hash(const struct print *p)
 {
+	uint64_t hash;
+	memcpy(&hash, p->bytes, sizeof(hash));
+	return hash;
+}
+
+int64_t import_find(const struct import *im, bool is_key, const struct print *p)
+{
+	const struct hash_table *t = is_key ? &im->by_key : &im->by_uid;
+	for (struct hash_node *n = hash_table_first(t, print_hash(p)); n; n = hash_node_next(n)) {
+		const struct entry *e =
+			is_key ? container_of(n, struct entry, key_node) : container_of(n, struct entry, uid_node);
+		if (memcmp(is_key ? &e->key : &e->uid, p, sizeof(*p)) == 0) {
+			return e - im->entries;
+		}
+	}
+	return -1;
+}
+
+static void index_entry(struct import *im, struct entry *e)
+{
+	hash_table_add(&im->by_key, &e->key_node, print_hash(&e->key));
+	if (e->has_uid) {
+		hash_table_add(&im->by_uid, &e->uid_node, print_hash(&e->uid));
+	}
+}
+
+/* Makes room for one more. */
+static void *grown(void *v, size_t n, size_t *cap, size_t size)
+{
+	if (n < *cap) {
+		return v;
+	}
+	*cap = *cap ? *cap * 2 : FIRST;
+	return mem_realloc_array(v, *cap, size);
+}
+
+/* Returns false if there are too many. Entries that have moved are indexed anew. */
+static bool add_entry(struct import *im, const struct entry *e)
+{
+	bool will_move = im->n == im->cap;
 	if (im->n == ENTRIES_MAX) {
 		return false;
 	}
-	if (im->n == im->cap) {
-		im->cap = im->cap ? im->cap * 2 : FIRST;
-		im->entries = mem_realloc_array(im->entries, im->cap, sizeof(*im->entries));
+	im->entries = grown(im->entries, im->n, &im->cap, sizeof(*im->entries));
+	if (will_move) {
+		hash_table_done(&im->by_key);
+		hash_table_done(&im->by_uid);
 	}
-	im->entries[im->n++] = *e;
+	for (size_t i = 0; will_move && i < im->n; i++) {
+		index_entry(im, &im->entries[i]);
+	}
+	im->entries[im->n] = *e;
+	index_entry(im, &im->entries[im->n++]);
 	return true;
 }
 
-bool import_add_edge(struct import *im, const struct edge *e)
+static bool add_edge(struct import *im, const struct edge *e)
 {
-	if (im->n_edges == EDGES_MAX) {
-		return false;
+	bool fits = im->n_edges < EDGES_MAX;
+	if (fits) {
+		im->edges = grown(im->edges, im->n_edges, &im->cap_edges, sizeof(*im->edges));
+		im->edges[im->n_edges++] = *e;
 	}
-	if (im->n_edges == im->cap_edges) {
-		im->cap_edges = im->cap_edges ? im->cap_edges * 2 : FIRST;
-		im->edges = mem_realloc_array(im->edges, im->cap_edges, sizeof(*im->edges));
-	}
-	im->edges[im->n_edges++] = *e;
-	return true;
-}
-
-/* ---- by a print ---- */
-
-void print_table_init(struct print_table *t, size_t offset)
-{
-	*t = (struct print_table){.offset = offset};
-}
-
-void print_table_done(struct print_table *t)
-{
-	t->slots = mem_free(t->slots);
-}
-
-static const struct print *print_at(const struct print_table *t, const struct entry *entries, size_t at)
-{
-	return (const struct print *)(const void *)((const char *)&entries[at] + t->offset);
-}
-
-static uint32_t *print_table_slot(const struct print_table *t, const struct entry *entries, const struct print *print)
-{
-	size_t at;
-	memcpy(&at, print->bytes, sizeof(at));
-	for (;; at++) {
-		uint32_t *slot = &t->slots[at % t->cap];
-		if (!*slot || memcmp(print_at(t, entries, *slot - 1), print, sizeof(*print)) == 0) {
-			return slot;
-		}
-	}
-}
-
-int64_t print_table_find(const struct print_table *t, const struct entry *entries, const struct print *print)
-{
-	return t->n ? (int64_t)*print_table_slot(t, entries, print) - 1 : -1;
-}
-
-static void print_table_grow(struct print_table *t, const struct entry *entries)
-{
-	struct print_table bigger = {.cap = t->cap ? t->cap * 2 : FIRST, .n = t->n, .offset = t->offset};
-	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
-	for (size_t i = 0; i < t->cap; i++) {
-		if (t->slots[i]) {
-			*print_table_slot(&bigger, entries, print_at(t, entries, t->slots[i] - 1)) = t->slots[i];
-		}
-	}
-	mem_free(t->slots);
-	*t = bigger;
-}
-
-bool print_table_add(struct print_table *t, const struct entry *entries, size_t at, size_t *ret_other)
-{
-	if (t->n * 2 >= t->cap) {
-		print_table_grow(t, entries);
-	}
-	uint32_t *slot = print_table_slot(t, entries, print_at(t, entries, at));
-	if (*slot) {
-		*ret_other = *slot - 1;
-		return false;
-	}
-	*slot = (uint32_t)at + 1;
-	t->n++;
-	return true;
+	return fits;
 }
 
 /* ---- levels ---- */
-
-struct way {
-	uint32_t from, to;
-};
 
 static int way_cmp(const void *a, const void *b)
 {
@@ -134,25 +110,19 @@ static int way_cmp(const void *a, const void *b)
 	return x->from != y->from ? (x->from < y->from ? -1 : 1) : (x->to > y->to) - (x->to < y->to);
 }
 
-static bool is_namespace(const struct entry *e)
-{
-	return strcmp(kind_at(e->kind)->kind, "Namespace") == 0;
-}
-
 /* Keeps the edges whose other end is in the file. Returns their number. */
 static size_t edges_resolve(struct import *im, struct way *ret)
 {
 	size_t n = 0;
-	im->told_of = mem_array(2 * im->n_edges + 2, sizeof(*im->told_of));
+	im->told_of = mem_array(im->n_edges + 1, sizeof(*im->told_of));
 	for (size_t i = 0; i < im->n_edges; i++) {
 		const struct edge *e = &im->edges[i];
-		int64_t at = print_table_find(e->is_key ? &im->by_key : &im->by_uid, im->entries, &e->print);
+		int64_t at = import_find(im, e->is_key, &e->print);
 		if (at < 0 || at == (int64_t)e->entry) {
 			continue;
 		}
 		if (e->is_told) {
-			im->told_of[2 * im->n_told] = e->entry;
-			im->told_of[2 * im->n_told++ + 1] = (uint32_t)at;
+			im->told_of[im->n_told++] = (struct way){e->entry, (uint32_t)at};
 			im->entries[at].is_told = true;
 		} else {
 			ret[n++] = (struct way){(uint32_t)at, e->entry};
@@ -186,7 +156,7 @@ static void find_levels(struct import *im, const struct way *ways, size_t n_ways
 		waiting[ways[i].to]++;
 	}
 	for (size_t i = 0; i < im->n; i++) {
-		im->entries[i].level = is_namespace(&im->entries[i]) ? 0 : 1;
+		im->entries[i].level = export_is_namespace(kind_at(im->entries[i].kind)) ? 0 : 1;
 		if (!waiting[i]) {
 			queue[tail++] = (uint32_t)i;
 		}
@@ -241,16 +211,8 @@ void import_arrange(struct import *im)
 
 int64_t import_told(const struct import *im, size_t history)
 {
-	size_t low = 0, high = im->n_told;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (im->told_of[2 * middle] < history) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low < im->n_told && im->told_of[2 * low] == history ? (int64_t)im->told_of[2 * low + 1] : -1;
+	size_t at = first_way(im->told_of, im->n_told, (uint32_t)history);
+	return at < im->n_told && im->told_of[at].from == history ? (int64_t)im->told_of[at].to : -1;
 }
 
 /* ---- the pass ---- */
@@ -363,19 +325,18 @@ static bool add_edges(struct scan *s, const struct object *raw, const struct obj
 	for (size_t i = 0; i < meta_owner_count(&raw->meta) && fits; i++) {
 		struct owner_reference owner;
 		meta_owner(&raw->meta, i, &owner);
-		fits = import_add_edge(im, &(struct edge){.print = print_of(owner.uid), .entry = entry});
+		fits = add_edge(im, &(struct edge){.print = print_of(owner.uid), .entry = entry});
 	}
 	size_t n = o->kind->references ? o->kind->references(o, references) : 0;
 	for (size_t i = 0; i < n && fits; i++) {
 		const struct reference_field *f = references[i].field;
 		struct str key = key_object(
 			&s->arena, im->options->prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[i].name);
-		fits = import_add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true});
+		fits = add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true});
 	}
 	struct str told, key = import_told_key(im, o, &told, &s->arena);
 	if (fits && key.n) {
-		fits = import_add_edge(
-			im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true, .is_told = true});
+		fits = add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true, .is_told = true});
 	}
 	return fits;
 }
@@ -395,11 +356,10 @@ static bool is_in(const struct option_strings *names, struct str name)
 static bool is_wanted(const struct import *im, const struct object *raw)
 {
 	const struct import_options *o = im->options;
-	bool is_namespace = strcmp(raw->kind->kind, "Namespace") == 0;
 	if (!o->wants[raw->kind->index]) {
 		return false;
 	}
-	return !o->namespaces->n || is_in(o->namespaces, is_namespace ? raw->meta.name : raw->meta.ns);
+	return !o->namespaces->n || is_in(o->namespaces, export_is_namespace(raw->kind) ? raw->meta.name : raw->meta.ns);
 }
 
 static const struct kind *find_kind(struct str kind, struct str version, const struct version **ret)
@@ -419,24 +379,24 @@ static const struct kind *find_kind(struct str kind, struct str version, const s
 static int scan_add(struct scan *s, struct entry *e, const struct object *raw, const struct object *o)
 {
 	struct import *im = s->im;
-	size_t other;
 	e->key = print_of(import_key(im, o, &s->arena));
 	e->has_uid = raw->meta.uid.n > 0;
 	/* Objects without a uid are not compared by it. */
 	e->uid = e->has_uid ? print_of(raw->meta.uid) : e->key;
-	if (!import_add_entry(im, e) || !add_edges(s, raw, o)) {
+	int64_t other = import_find(im, true, &e->key), same_uid = e->has_uid ? import_find(im, false, &e->uid) : -1;
+	if (!add_entry(im, e) || !add_edges(s, raw, o)) {
 		buf_printf(im->err,
 			"line %u: there are too many objects, or references between them: import them in parts, by "
 			"--resources or --namespaces",
 			e->line);
 		return -EFBIG;
 	}
-	if (!print_table_add(&im->by_key, im->entries, im->n - 1, &other)) {
+	if (other >= 0) {
 		scan_trouble(s, e->line, o, "the same object is in line %u, too", im->entries[other].line);
 	}
-	if (e->has_uid && !print_table_add(&im->by_uid, im->entries, im->n - 1, &other)) {
+	if (same_uid >= 0) {
 		scan_trouble(s, e->line, o, "its uid " STR_FMT " is that of the object in line %u, too", STR_ARG(raw->meta.uid),
-			im->entries[other].line);
+			im->entries[same_uid].line);
 	}
 	return 0;
 }
@@ -455,7 +415,7 @@ static int take_object(struct scan *s, struct entry *e, const struct json *j, st
 	struct object *raw, *o;
 	s->n_objects++;
 	if (import_object_raw(im, e, text, &s->arena, &raw, &s->why) ||
-		(is_wanted(im, raw) && import_object_first(im, e, text, &s->arena, &o, &s->why))) {
+		(is_wanted(im, raw) && import_object(im, e, text, false, &s->arena, &o, &s->why))) {
 		scan_trouble(s, e->line, NULL, STR_FMT ": " STR_FMT, STR_ARG(claimed_title(e, j, &s->arena)),
 			STR_ARG(buf_str(&s->why)));
 		return 0;
@@ -480,13 +440,6 @@ static bool read_type(const struct json *j, const struct document *d, struct str
 		*version = d->list_version;
 	}
 	return kind->n > 0;
-}
-
-static void take_header(struct scan *s, const struct json *j)
-{
-	s->im->is_export = true;
-	s->n_announced = (uint64_t)member_int(j, "objects");
-	s->im->progress.total = s->n_announced;
 }
 
 static void take_trailer(struct scan *s, const struct json *j, const struct document *d)
@@ -517,7 +470,8 @@ static int take_document(struct scan *s, const struct document *d)
 		return 0;
 	}
 	if (str_is(api_version, EXPORT_API_VERSION) && str_is(kind, EXPORT_HEADER) && s->n_objects == 0) {
-		take_header(s, j);
+		s->im->is_export = true;
+		s->im->progress.total = s->n_announced = (uint64_t)member_int(j, "objects");
 		return 0;
 	}
 	if (str_is(api_version, EXPORT_API_VERSION) && str_is(kind, EXPORT_TRAILER) && s->im->is_export) {

@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/sha256.h"
 #include "cli/export/export_form.h"
+#include "cli/fsck/fsck_store.h"
 #include "storage/keys.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ int batch_add(struct import *im, struct batch *b, size_t at)
 	struct str text;
 	buf_init(&why, WHY_BYTES);
 	int r = import_file_read(im, e, &b->arena, &text);
-	if (!r && import_object(im, e, text, &b->arena, &item->object, &why)) {
+	if (!r && import_object(im, e, text, true, &b->arena, &item->object, &why)) {
 		buf_printf(im->err, "line %u: the file has changed: " STR_FMT, e->line, STR_ARG(buf_str(&why)));
 		r = -ESTALE;
 	}
@@ -197,23 +198,26 @@ static int keep_uid(struct import *im, struct item *i, const struct object *pres
 
 /* ---- what must be there ---- */
 
-static int is_stored(struct import *im, struct str key, bool *ret)
+/* The caller clears the range's operation. */
+static int read_store(struct import *im, struct storage_range *r)
 {
-	struct storage_range r = {.key = key, .count_only = true};
-	enum storage_result result = storage_range_wait(im->options->storage, &r);
-	*ret = result == STORAGE_OK && r.count > 0;
-	if (result != STORAGE_OK) {
-		buf_printf(im->err, "cannot read etcd: %s", r.op.message);
-	}
-	storage_op_clear(&r.op);
-	return result == STORAGE_OK ? 0 : -EIO;
+	return storage_range_wait(im->options->storage, r) == STORAGE_OK ? 0 : store_range_fail(r, 0, im->err);
+}
+
+static int is_stored(struct import *im, struct str key, struct str end, bool *ret)
+{
+	struct storage_range range = {.key = key, .range_end = end, .count_only = true};
+	int r = read_store(im, &range);
+	*ret = !r && range.count > 0;
+	storage_op_clear(&range.op);
+	return r;
 }
 
 static int is_anywhere(struct import *im, struct str key, bool *ret)
 {
 	struct print print = print_of(key);
-	*ret = print_table_find(&im->by_key, im->entries, &print) >= 0;
-	return *ret ? 0 : is_stored(im, key, ret);
+	*ret = import_find(im, true, &print) >= 0;
+	return *ret ? 0 : is_stored(im, key, STR(""), ret);
 }
 
 static int check_needed(struct import *im, const struct item *i, struct arena *a)
@@ -264,8 +268,8 @@ static int look_up_namespace(struct import *im, const struct item *i, struct are
 	struct str key = namespace_key(im, i->object->meta.ns, a);
 	struct print print = print_of(key);
 	bool is_there;
-	int r = is_stored(im, key, &is_there);
-	bool is_in_file = print_table_find(&im->by_key, im->entries, &print) >= 0;
+	int r = is_stored(im, key, STR(""), &is_there);
+	bool is_in_file = import_find(im, true, &print) >= 0;
 	*ret = is_there                           ? NAMESPACE_THERE
 		: is_in_file                      ? NAMESPACE_IN_FILE
 		: im->options->creates_namespaces ? NAMESPACE_TO_MAKE
@@ -297,17 +301,12 @@ static int check_namespace(struct import *im, const struct item *i, struct arena
 static int look_for_namespaces(struct import *im, struct arena *a)
 {
 	struct str directory = namespace_key(im, STR(""), a);
-	struct storage_range r = {.key = directory, .range_end = storage_prefix_end(a, directory), .count_only = true};
-	enum storage_result result = storage_range_wait(im->options->storage, &r);
-	im->has_namespaces = im->options->creates_namespaces || r.count > 0;
+	int r = is_stored(im, directory, storage_prefix_end(a, directory), &im->has_namespaces);
+	im->has_namespaces = im->has_namespaces || im->options->creates_namespaces;
 	for (size_t i = 0; i < im->n && !im->has_namespaces; i++) {
-		im->has_namespaces = strcmp(kind_at(im->entries[i].kind)->kind, "Namespace") == 0;
+		im->has_namespaces = export_is_namespace(kind_at(im->entries[i].kind));
 	}
-	if (result != STORAGE_OK) {
-		buf_printf(im->err, "cannot read etcd: %s", r.op.message);
-	}
-	storage_op_clear(&r.op);
-	return result == STORAGE_OK ? 0 : -EIO;
+	return r;
 }
 
 /* ---- the salt ---- */
@@ -331,19 +330,16 @@ struct str import_salt_key(const struct import *im, struct arena *a)
 /* Takes the salt of an earlier import of the same file that did not complete, or makes a new one. */
 static int find_salt(struct import *im, struct arena *a)
 {
-	struct storage_range r = {.key = import_salt_key(im, a)};
-	enum storage_result result = storage_range_wait(im->options->storage, &r);
-	im->has_salt = result == STORAGE_OK && r.n_kvs > 0 && r.kvs[0].value.n == SALT_SIZE;
+	struct storage_range range = {.key = import_salt_key(im, a)};
+	int r = read_store(im, &range);
+	im->has_salt = !r && range.n_kvs > 0 && range.kvs[0].value.n == SALT_SIZE;
 	if (im->has_salt) {
-		memcpy(im->salt, r.kvs[0].value.p, SALT_SIZE);
+		memcpy(im->salt, range.kvs[0].value.p, SALT_SIZE);
 	} else {
 		random_bytes(im->salt, SALT_SIZE);
 	}
-	if (result != STORAGE_OK) {
-		buf_printf(im->err, "cannot read etcd: %s", r.op.message);
-	}
-	storage_op_clear(&r.op);
-	return result == STORAGE_OK ? 0 : -EIO;
+	storage_op_clear(&range.op);
+	return r;
 }
 
 /* How much etcd takes is a flag of its own. So it is shown what would be written, in a transaction that never holds: the size is looked at

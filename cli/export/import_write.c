@@ -217,13 +217,6 @@ static int sending_plan(struct writer *w, struct sending *s, struct arena *a)
 	return r || !s->beside.object ? r : sending_plan_item(w, s, &s->beside, &s->stored[1], (struct plan_change){0});
 }
 
-static void sending_clear(struct sending *s)
-{
-	plan_clear(&s->plan);
-	buf_done(&s->stored[0]);
-	buf_done(&s->stored[1]);
-}
-
 /* ---- what came of it ---- */
 
 static void sending_finish(struct writer *w, struct sending *s)
@@ -398,7 +391,9 @@ static int batch_write_once(struct writer *w, struct batch *b, struct sending *a
 	}
 	for (size_t i = 0; i < n; i++) {
 		r = r ? r : sending_settle(w, &all[i], &b->arena, ret_must_pause);
-		sending_clear(&all[i]);
+		plan_clear(&all[i].plan);
+		buf_done(&all[i].stored[0]);
+		buf_done(&all[i].stored[1]);
 	}
 	return r;
 }

@@ -20,11 +20,6 @@ static bool cut_parts(struct str s, struct str *parts, size_t n)
 	return true;
 }
 
-static struct str group_of(struct str dir)
-{
-	return str_is(dir, "core") ? STR("") : dir;
-}
-
 /* GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME */
 static bool reference_owner(struct str rest, struct object_id *ret)
 {
@@ -32,7 +27,7 @@ static bool reference_owner(struct str rest, struct object_id *ret)
 	if (!cut_parts(rest, parts, ARRAY_SIZE(parts))) {
 		return false;
 	}
-	*ret = (struct object_id){kind_by_hub(group_of(parts[4]), parts[5]), parts[2], parts[6]};
+	*ret = (struct object_id){kind_by_hub(str_is(parts[4], "core") ? STR("") : parts[4], parts[5]), parts[2], parts[6]};
 	return true;
 }
 

@@ -269,12 +269,6 @@ static void on_slow(void *ctx _unused_, const struct log_field *fields, size_t n
 	log_write_fields(LOG_WARNING, "request.slow", "slow request", fields, n);
 }
 
-static void init_lock(struct instance *i)
-{
-	clock_cond_init(&i->wake);
-	pthread_mutex_init(&i->lock, NULL);
-}
-
 static void write_certificate_metrics(const struct instance_options *o, struct buf *out)
 {
 	const struct certificate_file files[] = {
@@ -561,7 +555,8 @@ int instance_new(struct instance **ret, const struct instance_options *options, 
 {
 	struct instance *i = mem_new(struct instance);
 	i->options = *options;
-	init_lock(i);
+	clock_cond_init(&i->wake);
+	pthread_mutex_init(&i->lock, NULL);
 	raise_file_limit();
 	int r = open_parts(i, err);
 	if (r == -EADDRINUSE) {

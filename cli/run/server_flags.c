@@ -239,12 +239,6 @@ static int check_authorization(struct server_flags *f, struct buf *err)
 	return 0;
 }
 
-static int check_logging(struct server_flags *f, struct buf *err)
-{
-	f->log_format = strcmp(f->logging_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
-	return server_flags_setup_log(f->logging_format, f->verbosity, err);
-}
-
 static int check_audit(const struct server_flags *f, struct buf *err)
 {
 	if (strcmp(f->audit_log_format, "json") != 0) {
@@ -294,7 +288,8 @@ static int check_goaway(struct server_flags *f, struct buf *err)
 
 int server_flags_check(struct server_flags *f, struct buf *err)
 {
-	int r = check_logging(f, err);
+	f->log_format = strcmp(f->logging_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
+	int r = server_flags_setup_log(f->logging_format, f->verbosity, err);
 	if (!r) {
 		r = check_goaway(f, err);
 	}
@@ -381,16 +376,16 @@ static int add_path(struct delegation_flags *f, size_t i, const char *path, stru
 	return 0;
 }
 
-/* `--authorization-always-allow-paths=`: every path needs authorization. */
-static bool is_none(const struct option_strings *paths)
+/* `--flag=`: an empty list, such as `--authorization-always-allow-paths=`: every path needs authorization. */
+static bool is_emptied(const struct option_strings *given)
 {
-	return paths->n == 1 && !paths->v[0][0];
+	return given->n == 1 && !given->v[0][0];
 }
 
 int delegation_flags_check(struct delegation_flags *f, bool is_standalone, struct buf *err)
 {
 	bool is_default = f->allowed_paths.n == 0;
-	size_t n = is_default ? ARRAY_SIZE(default_paths) : is_none(&f->allowed_paths) ? 0 : f->allowed_paths.n;
+	size_t n = is_default ? ARRAY_SIZE(default_paths) : is_emptied(&f->allowed_paths) ? 0 : f->allowed_paths.n;
 	if (is_standalone && is_given(f)) {
 		buf_adds(err,
 			"--standalone asks no kube-apiserver: --authentication-kubeconfig, --authorization-kubeconfig, "
@@ -577,12 +572,6 @@ size_t trust_flags_rows(struct trust_flags *f, struct option *ret)
 	_Static_assert(ARRAY_SIZE(rows) <= TRUST_FLAGS_MAX, "room for all rows");
 	memcpy(ret, rows, sizeof(rows));
 	return ARRAY_SIZE(rows);
-}
-
-/* `--flag=`: an empty list. */
-static bool is_emptied(const struct option_strings *given)
-{
-	return given->n == 1 && !given->v[0][0];
 }
 
 static int read_list(const struct list_row *row, struct buf *err)

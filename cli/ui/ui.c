@@ -131,13 +131,6 @@ static bool header_has(struct str list, const char *element)
 	return false;
 }
 
-static void reply_elsewhere(struct http_exchange *x)
-{
-	http_add_header(x, "Cache-Control", STR("no-store"));
-	http_add_header(x, "Location", STR(ROOT "/"));
-	http_reply(x, 307, STR(""));
-}
-
 static void reply_file(struct http_exchange *x, const struct page_file *f)
 {
 	bool is_packed = header_has(http_header(x, "Accept-Encoding"), "gzip");
@@ -286,7 +279,9 @@ static void on_request(void *ctx, struct http_exchange *x)
 	struct way w = find_way(u, x);
 	switch (w.place) {
 	case ELSEWHERE:
-		reply_elsewhere(x);
+		http_add_header(x, "Cache-Control", STR("no-store"));
+		http_add_header(x, "Location", STR(ROOT "/"));
+		http_reply(x, 307, STR(""));
 		break;
 	case FILES:
 		reply_file(x, w.file);
