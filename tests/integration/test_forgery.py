@@ -1,6 +1,8 @@
 """Recorded states are written by nobody but the recorder: who may edit all of a namespace forges none of them."""
 
+import hashlib
 import json
+import re
 
 import pytest
 
@@ -329,3 +331,170 @@ def test_the_recorder_undo_and_restore_still_work(shop):
     assert done.returncode == 0, done
     assert shop.get(f"{path}/settings").json["data"] == {"admin": "carol"}
     assert shop.delete(f"{V1}/recorders/{room.name}").status == 200
+
+
+# ---- who meddles with etcd is found out ----
+
+
+class Etcd:
+    """A server, and what is recorded of one ConfigMap, in an etcd that the test writes to."""
+
+    def __init__(self, etcd, serve, config):
+        self.etcd = etcd()
+        self.server = serve(self.etcd.endpoint, "--storage-migration=Off")
+        retry_until(lambda: self.server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+        self.config = config
+        self.it = Recorded(self.server, "default", "ConfigMap", "settings", managers=["helm"])
+        self.it.make(data={"admin": "alice"})
+        for admin in ("bob", "carol", "dave"):
+            self.it.patch({"data": {"admin": admin}})
+        self.name = self.it.history["metadata"]["name"]
+        items = self.server.get(revisions(api_version=ANNALS)).json["items"]
+        self.names = [item["metadata"]["name"] for item in sorted(items, key=lambda item: item["revision"])]
+        self.history = f"{V1}/namespaces/default/histories/{self.name}"
+
+    def key(self, resource, name):
+        return f"/annals/objects/annals.dev/{resource}/default/{name}"
+
+    def change(self, resource, name, change):
+        """Rewrites an object behind the server's back, and waits until the server has it."""
+        key = self.key(resource, name)
+        thing = json.loads(self.etcd.ctl("get", "--print-value-only", key))
+        change(thing)
+        self.etcd.ctl("put", key, json.dumps(thing))
+        kv = json.loads(self.etcd.ctl("get", key, "-w", "json"))["kvs"][0]
+        path = f"{V1}/namespaces/default/{resource}/{name}"
+        retry_until(lambda: self.server.get(path).json["metadata"]["resourceVersion"] == str(kv["mod_revision"]), "the server has it")
+        self.it.seen = str(kv["mod_revision"]) if resource == "histories" else self.it.seen
+
+    def alter_changes(self, change):
+        self.change("histories", self.name, lambda thing: change(thing["status"]["changes"]))
+
+    def plugin(self, *arguments):
+        return processes.run([processes.BIN, "kubectl", *arguments, "--kubeconfig", self.config])
+
+    def verify(self, *arguments, status=1):
+        done = self.plugin("verify", *arguments)
+        assert done.returncode == status, done
+        return done.stdout
+
+    def fsck(self):
+        done = processes.run([processes.BIN, "fsck", "--etcd-servers", self.etcd.endpoint, "-o", "json"])
+        return [(finding["check"], finding["found"]) for finding in json.loads(done.stdout)["findings"]]
+
+
+@pytest.fixture
+def store(etcd, serve, certificates, folder):
+    made = Etcd(etcd, serve, folder / "kubeconfig")
+    processes.write_kubeconfig(made.config, made.server.url, certificates)
+    return made
+
+
+def test_changes_have_digests_and_are_a_chain(store):
+    status = store.server.get(store.history).json["status"]
+    states = {item["metadata"]["name"]: item["metadata"]["annotations"]["annals.dev/digest"]
+              for item in store.server.get(revisions(api_version=ANNALS)).json["items"]}
+    changes = status["changes"]
+    assert [change["digest"] for change in changes] == [states[change["revision"]] for change in changes]
+    assert changes[-1]["digest"] == status["digest"] and "previous" not in changes[0]
+    for before, change in zip(changes, changes[1:]):
+        text = json.dumps(before, sort_keys=True, separators=(",", ":"))
+        assert change["previous"] == hashlib.sha256(text.encode()).hexdigest()
+    store.it.delete()
+    last = store.server.get(store.history).json["status"]["changes"][-1]
+    assert last["type"] == "Deleted" and last["previous"] and "digest" not in last
+    assert store.verify("cm/settings", status=0) == store.verify(status=0) == store.verify("-A", status=0)
+    assert store.verify(status=0) == "1 histories, 5 changes, 4 revisions: 0 altered, 0 missing, 0 unverified\n"
+    assert store.fsck() == []
+
+
+def test_an_altered_state_goes_nowhere(store):
+    store.change("controllerrevisions", store.names[1], lambda thing: thing["data"]["data"].update(admin="eve"))
+    assert f"Altered   revision {store.names[1]}: its data are not the state that was recorded" in store.verify("cm/settings")
+    assert ("record", "its data are not the state that was recorded") in store.fsck()
+    for command in (["undo", "cm/settings", "--to-revision=2"], ["undo", "cm/settings", "--to-revision=2", "--dry-run=server"],
+                    ["show", "cm/settings", "--revision=2"], ["diff", "cm/settings", "--revision=2"], ["diff", "cm/settings", "--revision=1", "--to=2"],
+                    ["history", "cm/settings", "-o", "json"], ["log", "-p"]):
+        refused = store.plugin(*command)
+        assert refused.returncode == 1 and "is not the state that was recorded" in refused.stderr and "eve" not in refused.stdout, refused
+    assert store.it.get()["data"] == {"admin": "dave"}
+    store.it.delete()
+    assert "is not the state that was recorded" in store.plugin("restore", "cm/settings", "--revision=2").stderr
+    assert store.server.get(store.it.path).status == 404
+    assert store.plugin("restore", "cm/settings", "--revision=3").returncode == 0 and store.it.get()["data"] == {"admin": "carol"}
+
+
+def remove(changes, n):
+    del changes[n]
+
+
+MEDDLING = {
+    "user": (lambda changes: changes[1].update(user="bob"), "does not follow the change before it"),
+    "time": (lambda changes: changes[0].update(time="2020-01-01T00:00:00Z"), "does not follow the change before it"),
+    "first": (lambda changes: remove(changes, 0), "does not follow|has lost the change before it"),
+    "middle": (lambda changes: remove(changes, 2), "does not follow the change before it"),
+    "last": (lambda changes: remove(changes, 3), "has another digest than the status of the History"),
+    "digest": (lambda changes: changes[2].update(digest="x"), "does not follow the change before it"),
+    "link": (lambda changes: changes[3].pop("previous"), "does not follow the change before it"),
+    "order": (lambda changes: changes.insert(1, changes.pop(2)), "does not follow the change before it"),
+    "number": (lambda changes: changes[3].update(number=9), "names another revision than the status of the History"),
+}
+
+
+@pytest.mark.parametrize("meddling", MEDDLING)
+def test_an_altered_change_is_seen(store, meddling):
+    change, words = MEDDLING[meddling]
+
+    def meddle(thing):
+        change(thing["status"]["changes"])
+        thing["status"]["totalChanges"] = len(thing["status"]["changes"])
+
+    store.change("histories", store.name, meddle)
+    assert re.search(words, store.verify())
+    assert any(check == "record" and re.search(words, found) for check, found in store.fsck())
+
+
+def test_a_missing_revision_is_seen(store):
+    assert store.server.delete(f"{V1}/namespaces/default/controllerrevisions/{store.names[2]}").status == 200
+    assert "Missing" in store.verify() and "led to a revision that is missing" in store.verify()
+    assert ("record", "3 revisions are there, and 4 were recorded") in store.fsck()
+
+
+def test_a_revision_that_nobody_recorded_is_seen(store):
+    by = {"apiVersion": ANNALS, "kind": "History", "name": store.name, "uid": store.it.history["metadata"]["uid"], "controller": True}
+    assert store.server.post(revisions(api_version=ANNALS), revision("forged", 9, {"admin": "eve"}, ANNALS, ownerReferences=[by])).status == 201
+    assert "Altered   revision forged: no change led to it" in store.verify()
+    assert ("record", "no change led to it") in store.fsck()
+    assert json.loads(store.plugin("verify", "-o", "json").stdout)["items"] == [{
+        "namespace": "default", "history": store.name, "object": "configmap/settings", "finding": "Altered",
+        "message": "revision forged: no change led to it"}]
+
+
+def test_what_the_limit_trims_is_not_missing(store):
+    for i in range(60):
+        store.it.alter({"data": {"admin": str(i % 7)}})
+        store.it.take(limit=3)
+    assert "64 changes" not in store.verify(status=0)
+    assert store.verify(status=0) == "1 histories, 50 changes, 4 revisions: 0 altered, 0 missing, 0 unverified\n"
+    assert store.fsck() == []
+
+
+def test_what_has_no_digests_is_unverified(store):
+    def strip(changes):
+        for change in changes:
+            change.pop("digest", None)
+            change.pop("previous", None)
+
+    store.alter_changes(strip)
+    said = store.verify(status=0)
+    assert "Unverified   4: was recorded without a digest" in said and "Unverified   3: the change that led to it was recorded without a digest" in said
+    assert store.fsck() == []
+    assert store.plugin("show", "cm/settings", "--revision=2").returncode == 0
+    # The chain begins behind it.
+    store.it.patch({"data": {"admin": "erin"}})
+    assert store.verify(status=0).endswith("0 altered, 0 missing, 8 unverified\n")
+    assert len(store.server.get(store.history).json["status"]["changes"][-1]["previous"]) == 64
+    store.alter_changes(lambda changes: changes[1].update(user="bob"))
+    store.verify(status=0)
+    store.alter_changes(lambda changes: changes[3].update(user="bob"))
+    assert "does not follow the change before it" in store.verify()
