@@ -498,3 +498,22 @@ def test_what_has_no_digests_is_unverified(store):
     store.verify(status=0)
     store.alter_changes(lambda changes: changes[3].update(user="bob"))
     assert "does not follow the change before it" in store.verify()
+
+
+def test_an_import_refuses_changes_that_are_no_chain(store, folder, etcd):
+    path, other = folder / "all", etcd()
+    done = processes.run([processes.BIN, "export", "-o", path, "--etcd-servers", store.etcd.endpoint])
+    assert done.returncode == 0, done
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    [history] = [line for line in lines if line["kind"] == "History"]
+
+    def imported():
+        body = "".join(json.dumps(line) + "\n" for line in lines[:-1])
+        path.write_text(body + json.dumps({**lines[-1], "sha256": hashlib.sha256(body.encode()).hexdigest()}) + "\n")
+        return processes.run([processes.BIN, "import", path, "--etcd-servers", other.endpoint, "--exact"])
+
+    history["status"]["changes"][1]["user"] = "bob"
+    refused = imported()
+    assert refused.returncode == 1 and "does not follow the change before it" in refused.stderr, refused
+    del history["status"]["changes"][1]["user"]
+    assert imported().returncode == 0
