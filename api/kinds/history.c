@@ -1,5 +1,6 @@
 /* History and Snapshot: the record of one object's states, and the request to keep a controller's
  * state in its history. */
+#include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/record/changes.h"
 #include "api/rules/spec_status.h"
@@ -430,8 +431,7 @@ static void check_owner(struct field_errors *errors, const struct where *at, con
 
 static bool is_history(const struct json *owner)
 {
-	return str_is(member_text(owner, "kind"), "History") &&
-		str_starts(member_text(owner, "apiVersion"), STR("annals.dev/"));
+	return history_is_owner(member_text(owner, "apiVersion"), member_text(owner, "kind"));
 }
 
 /* A History lists every change of its revisions, so a Snapshot names a change exactly if its owner

@@ -27,6 +27,9 @@ struct history_place {
 	int64_t number;
 };
 
+/* Is that owner a History of annals.dev? Then the object is a recorded state. */
+bool history_is_owner(struct str api_version, struct str kind);
+
 struct str history_digest(const struct object *o, struct arena *a);
 /* Doors of the kind's own group show the digest of every object. An object created through another
  * version is stored without, and stays so: that version shows the same fields as upstream's would. */

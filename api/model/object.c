@@ -737,6 +737,11 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
  * The digest that an object shows is taken as it is: hashing a megabyte again for each look-up
  * would cost more than the look-up. It is checked when it is written. */
 
+bool history_is_owner(struct str api_version, struct str kind)
+{
+	return str_is(kind, "History") && str_starts(api_version, STR("annals.dev/"));
+}
+
 struct str history_digest(const struct object *o, struct arena *a)
 {
 	struct str shown = json_text(json_get(o->meta.annotations, ANNOTATION_DIGEST));

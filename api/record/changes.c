@@ -9,6 +9,8 @@
 #include "api/model/gotext.h"
 #include "api/model/members.h"
 #include "api/record/pointer.h"
+#include "base/hex.h"
+#include "base/sha256.h"
 
 #include <assert.h>
 
@@ -304,6 +306,14 @@ static const struct type type_change = {
 			{"number", &type_int64, 0, "The number that this revision had then.", NULL, NULL},
 			{"user", &type_string, 0, "The user who made the change. Absent: nobody knows for certain.", NULL,
 				NULL},
+			{"digest", &type_string, 0,
+				"The digest of the state after the change. Absent: annals 0.1 recorded the change, or the "
+				"object was deleted.",
+				NULL, NULL},
+			{"previous", &type_string, 0,
+				"The SHA-256 of the item before this one, in hexadecimal digits, over its canonical text. "
+				"Absent: there was none, or annals 0.1 recorded the change.",
+				NULL, NULL},
 			{0},
 		},
 };
@@ -434,4 +444,210 @@ void check_change(struct field_errors *e, const struct where *at, const struct j
 		check_present(e, WHERE(at, "apiVersion"), member_text(change, "apiVersion"));
 	}
 	check_version(e, WHERE(at, "historyResourceVersion"), member_text(change, "historyResourceVersion"));
+}
+
+/* ---- is a History as it was recorded? ---- */
+
+void change_print(char out[CHANGE_PRINT_SIZE], const struct json *change, struct arena *a)
+{
+	unsigned char hash[SHA256_SIZE];
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, TEXTS_MAX);
+	bool is_whole = digest_canonical(&text, change, a);
+	assert(is_whole);
+	sha256(buf_str(&text), hash);
+	hex_write(out, (const char *)hash, SHA256_SIZE);
+	out[CHANGE_PRINT_SIZE - 1] = '\0';
+}
+
+/* Whoever writes it keeps digests. */
+static bool is_linked(const struct json *change)
+{
+	return member_text(change, "digest").n > 0 || member_text(change, "previous").n > 0;
+}
+
+static bool follows(const struct json *change, const struct json *before, struct arena *a)
+{
+	char print[CHANGE_PRINT_SIZE];
+
+	change_print(print, before, a);
+	return str_is(member_text(change, "previous"), print);
+}
+
+static void report(const struct record_report *to, enum record_doubt doubt, const struct json *change, const char *what)
+{
+	to->say(to->ctx, doubt, change, what);
+}
+
+/* The first item that is listed: others may have been before it. */
+static void check_first(const struct json *change, bool is_first_of_all, const struct record_report *to)
+{
+	if (!is_linked(change)) {
+		report(to, RECORD_UNVERIFIED, change, "was recorded without a digest");
+	} else if (is_first_of_all && member_text(change, "previous").n > 0) {
+		report(to, RECORD_MISSING, change, "has lost the change before it");
+	} else if (!is_first_of_all && member_text(change, "previous").n == 0) {
+		report(to, RECORD_ALTERED, change, "does not say which change was before it");
+	}
+}
+
+static void check_link(const struct json *change, const struct json *before, const struct record_report *to, struct arena *a)
+{
+	if (!is_linked(change) && !is_linked(before)) {
+		report(to, RECORD_UNVERIFIED, change, "was recorded without a digest");
+	} else if (!follows(change, before, a)) {
+		report(to, RECORD_ALTERED, change,
+			"does not follow the change before it: one of them was altered, or one between them is missing");
+	}
+}
+
+static const struct json *last_state_change(const struct json *changes)
+{
+	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
+		if (!change_is_deletion(changes->items[i - 1])) {
+			return changes->items[i - 1];
+		}
+	}
+	return NULL;
+}
+
+/* What the status says of the last state is in its change, too. */
+static void check_last(const struct json *status, const struct record_report *to)
+{
+	const struct json *change = last_state_change(json_gets(status, "changes")), *revision = json_gets(status, "revision");
+	struct str digest = member_text(change, "digest");
+
+	if (change && digest.n > 0 && !str_eq(digest, member_text(status, "digest"))) {
+		report(to, RECORD_ALTERED, change, "has another digest than the status of the History");
+	}
+	if (change &&
+		(!str_eq(member_text(change, "revision"), member_text(revision, "name")) ||
+			member_int(change, "number") != member_int(revision, "revision"))) {
+		report(to, RECORD_ALTERED, change, "names another revision than the status of the History");
+	}
+}
+
+void record_check_changes(const struct json *status, const struct record_report *to, struct arena *a)
+{
+	const struct json *changes = json_gets(status, "changes"), *change;
+	int64_t n = member_count(status, "changes"), total = member_int(status, "totalChanges");
+
+	if (total < n) {
+		report(to, RECORD_ALTERED, NULL, "totalChanges is less than the number of listed changes");
+	}
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		if (i == 0) {
+			check_first(change, total == n, to);
+		} else {
+			check_link(change, changes->items[i - 1], to, a);
+		}
+	}
+	check_last(status, to);
+}
+
+const struct json *record_change_to(const struct json *status, struct str revision)
+{
+	const struct json *changes = json_gets(status, "changes");
+
+	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
+		if (str_eq(member_text(changes->items[i - 1], "revision"), revision)) {
+			return changes->items[i - 1];
+		}
+	}
+	return NULL;
+}
+
+struct str record_digest(const struct json *status, struct str revision)
+{
+	const struct json *change = record_change_to(status, revision);
+	struct str digest = member_text(change, "digest");
+	bool is_last = str_eq(member_text(json_gets(status, "revision"), "name"), revision);
+
+	return digest.n > 0 || !is_last ? digest : member_text(status, "digest");
+}
+
+/* The number of the first listed change that led to a state. */
+static int64_t first_number(const struct json *status)
+{
+	const struct json *changes = json_gets(status, "changes"), *change;
+
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		if (!change_is_deletion(change)) {
+			return member_int(change, "number");
+		}
+	}
+	return INT64_MAX;
+}
+
+/* No listed change led to it: so did one that is no longer listed, or nobody has recorded it. */
+static void check_unlisted(const struct json *status, const struct record_state *s, const struct record_report *to)
+{
+	bool are_all_listed = member_int(status, "totalChanges") <= member_count(status, "changes");
+
+	if (are_all_listed || s->number >= first_number(status)) {
+		report(to, RECORD_ALTERED, NULL, "no change led to it");
+	} else {
+		report(to, RECORD_UNVERIFIED, NULL, "the change that led to it is no longer listed");
+	}
+}
+
+void record_check_state(const struct json *status, const struct record_state *s, const struct record_report *to)
+{
+	const struct json *change = record_change_to(status, s->name);
+	struct str digest = record_digest(status, s->name);
+
+	if (!change) {
+		check_unlisted(status, s, to);
+		return;
+	}
+	if (digest.n == 0) {
+		report(to, RECORD_UNVERIFIED, NULL, "the change that led to it was recorded without a digest");
+	} else if (!str_eq(digest, s->digest)) {
+		report(to, RECORD_ALTERED, NULL, "its data are not the state that was recorded");
+	}
+	if (member_int(change, "number") != s->number) {
+		report(to, RECORD_ALTERED, NULL, "its number is not the one that was recorded");
+	}
+}
+
+static bool is_there(const struct record_state *states, size_t n, struct str name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(states[i].name, name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The oldest go first, but for those that something holds. So what is newer than one of the others was not trimmed. */
+static int64_t oldest_kept(const struct record_state *states, size_t n)
+{
+	int64_t oldest = INT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		oldest = states[i].is_held ? oldest : MIN(oldest, states[i].number);
+	}
+	return oldest;
+}
+
+void record_check_missing(
+	const struct json *status, const struct record_state *states, size_t n, const struct record_report *to)
+{
+	const struct json *changes = json_gets(status, "changes"), *change;
+	struct str last = member_text(json_gets(status, "revision"), "name");
+	int64_t oldest = oldest_kept(states, n), n_missing = 0;
+
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		struct str name = member_text(change, "revision");
+		bool is_latest = name.n > 0 && record_change_to(status, name) == change;
+		if (is_latest && !is_there(states, n, name) && (str_eq(name, last) || member_int(change, "number") > oldest)) {
+			report(to, RECORD_MISSING, change, "led to a revision that is missing");
+			n_missing++;
+		}
+	}
+	if (!n_missing && (int64_t)n < member_int(status, "revisions")) {
+		report(to, RECORD_MISSING, NULL, "there are fewer revisions than were recorded");
+	}
 }

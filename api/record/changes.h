@@ -60,4 +60,45 @@ void check_pointers(struct field_errors *e, const struct where *at, const struct
 
 bool change_is_deletion(const struct json *change);
 
+/* ---- is a History as it was recorded? ----
+ *
+ * Each item of status.changes has the digest of its state, and a hash of the item before it. So whoever alters a state, or an
+ * item, or removes one, must write all later items again. annals 0.1 wrote neither: its items cannot be verified. The oldest
+ * items go in time, so the first one that is listed may follow one that is not. */
+
+enum { CHANGE_PRINT_SIZE = 65 }; /* hexadecimal digits and a NUL */
+/* The SHA-256 of the item's canonical text (api/model/digest.h). */
+void change_print(char out[CHANGE_PRINT_SIZE], const struct json *change, struct arena *a);
+
+enum record_doubt {
+	RECORD_UNVERIFIED, /* nothing is known against it */
+	RECORD_ALTERED,
+	RECORD_MISSING,
+};
+
+struct record_report {
+	/* change: an item of status.changes, or NULL. what: words about it. */
+	void (*say)(void *ctx, enum record_doubt doubt, const struct json *change, const char *what);
+	void *ctx;
+};
+
+/* A revision of a History. */
+struct record_state {
+	struct str name, digest; /* digest_of() its data */
+	int64_t number;
+	bool is_held; /* something besides the History needs it, so it is not trimmed */
+};
+
+/* status: of a History. */
+void record_check_changes(const struct json *status, const struct record_report *to, struct arena *a);
+void record_check_state(const struct json *status, const struct record_state *s, const struct record_report *to);
+/* Which of all the revisions are missing? Those that the limit has trimmed are not. */
+void record_check_missing(
+	const struct json *status, const struct record_state *states, size_t n, const struct record_report *to);
+
+/* The last change that led to the revision, if it is listed; else NULL. */
+const struct json *record_change_to(const struct json *status, struct str revision);
+/* The digest of the state of that revision; empty: nothing says. */
+struct str record_digest(const struct json *status, struct str revision);
+
 #endif

@@ -3,6 +3,7 @@
  * that need nothing (Kahn's algorithm). Objects that own each other in a circle have no level: they come last. */
 #include "api/model/digest.h"
 #include "api/model/members.h"
+#include "api/record/changes.h"
 #include "api/rules/validate.h"
 #include "base/hex.h"
 #include "base/sha256.h"
@@ -296,6 +297,33 @@ static bool check_digest(struct scan *s, uint64_t line, const struct object *o)
 	return true;
 }
 
+struct history_scan {
+	struct scan *s;
+	const struct object *o;
+	uint64_t line;
+	bool is_wrong;
+};
+
+/* What annals 0.1 recorded has no digests, which is no mistake. */
+static void on_doubt(void *ctx, enum record_doubt doubt, const struct json *change, const char *what)
+{
+	struct history_scan *h = ctx;
+	if (doubt != RECORD_UNVERIFIED && !h->is_wrong) {
+		h->is_wrong = true;
+		scan_trouble(h->s, h->line, h->o, "%s" STR_FMT "%s%s", change ? "its change of " : "",
+			STR_ARG(member_text(change, "time")), change ? " " : "", what);
+	}
+}
+
+static bool check_record(struct scan *s, uint64_t line, const struct object *o)
+{
+	struct history_scan h = {.s = s, .o = o, .line = line};
+	if (strcmp(o->kind->kind, "History") == 0) {
+		record_check_changes(json_gets(o->fields, "status"), &(struct record_report){on_doubt, &h}, &s->arena);
+	}
+	return !h.is_wrong;
+}
+
 static bool check_identity(struct scan *s, uint64_t line, const struct object *o)
 {
 	const struct meta *m = &o->meta;
@@ -423,7 +451,7 @@ static int take_object(struct scan *s, struct entry *e, const struct json *j, st
 	if (!is_wanted(im, raw)) {
 		return 0;
 	}
-	if (!check_identity(s, e->line, o) || !check_digest(s, e->line, o)) {
+	if (!check_identity(s, e->line, o) || !check_digest(s, e->line, o) || !check_record(s, e->line, o)) {
 		return 0;
 	}
 	check_fields(s, e->line, o);

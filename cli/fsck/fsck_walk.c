@@ -2,6 +2,9 @@
  * a fault. A key that annals does not write is a finding too: another program uses this prefix.
  * Questions about other keys are collected and asked together: a round trip for each would be slow.
  * Millions of uids must fit into memory, so digests of one size stand for them. */
+#include "api/model/digest.h"
+#include "api/model/history.h"
+#include "api/record/changes.h"
 #include "base/sha256.h"
 #include "cli/fsck/fsck_private.h"
 #include "cli/fsck/fsck_store.h"
@@ -186,12 +189,118 @@ static int check_told_revision(struct fsck *f, const struct subject *s)
 	return fsck_ask(f, q);
 }
 
+/* ---- is what was recorded as it was recorded? ---- */
+
+struct telling {
+	struct fsck *f;
+	const struct subject *subject;
+};
+
+/* What annals 0.1 recorded has no digests, which is no mistake. */
+static void on_doubt(void *ctx, enum record_doubt doubt, const struct json *change, const char *what)
+{
+	struct telling *t = ctx;
+	if (doubt == RECORD_UNVERIFIED) {
+		return;
+	}
+	if (change) {
+		fsck_find(t->f, "record", t->subject->title, t->subject->key,
+			"its change of " STR_FMT ", version " STR_FMT ", %s", STR_ARG(json_text(json_gets(change, "time"))),
+			STR_ARG(json_text(json_gets(change, "resourceVersion"))), what);
+	} else {
+		fsck_find(t->f, "record", t->subject->title, t->subject->key, "%s", what);
+	}
+}
+
+static void on_numbers(struct fsck *f, struct question *q)
+{
+	int64_t recorded = 0;
+	json_to_int64(json_gets(json_gets(q->subject->object->fields, "status"), "revisions"), &recorded);
+	if (q->range.count < recorded) {
+		fsck_find(f, "record", q->subject->title, q->subject->key, "%lld revisions are there, and %lld were recorded",
+			(long long)q->range.count, (long long)recorded);
+	}
+}
+
+static int check_history(struct fsck *f, const struct subject *s)
+{
+	struct telling t = {f, s};
+	if (strcmp(s->id.kind->kind, "History") != 0) {
+		return 0;
+	}
+	record_check_changes(json_gets(s->object->fields, "status"), &(struct record_report){on_doubt, &t}, &f->page);
+	if (meta_is_deleting(&s->object->meta)) {
+		return 0;
+	}
+	struct str numbers = arena_printf(
+		&f->page, STR_FMT "number/", STR_ARG(key_history(&f->page, f->prefix, s->id.ns, s->object->meta.uid)));
+	struct question *q = fsck_question(f, numbers, on_numbers);
+	q->range.range_end = storage_prefix_end(&f->page, numbers);
+	q->range.count_only = true;
+	q->subject = s;
+	return fsck_ask(f, q);
+}
+
+/* The History of a revision; another one of that name has no say. */
+static void on_history(struct fsck *f, struct question *q)
+{
+	const struct object *revision = q->subject->object;
+	struct telling t = {f, q->subject};
+	struct owner_reference owner;
+	struct object *history;
+	char digest[DIGEST_SIZE];
+	if (q->range.n_kvs == 0 || !meta_controller(&revision->meta, &owner) ||
+		object_decode_stored(&history, q->id.kind, q->range.kvs[0].value, q->range.kvs[0].mod_revision, &f->page) ||
+		!str_eq(history->meta.uid, owner.uid)) {
+		return;
+	}
+	digest_of(digest, json_gets(revision->fields, "data"), &f->page);
+	struct record_state state = {.name = revision->meta.name, .digest = str_of(digest)};
+	json_to_int64(json_gets(revision->fields, "revision"), &state.number);
+	record_check_state(json_gets(history->fields, "status"), &state, &(struct record_report){on_doubt, &t});
+}
+
+static int check_digest(struct fsck *f, const struct subject *s)
+{
+	const struct json *data = json_gets(s->object->fields, "data");
+	struct str said = json_text(json_get(s->object->meta.annotations, ANNOTATION_DIGEST));
+	char digest[DIGEST_SIZE];
+	if (said.n == 0 || !data) {
+		return 0;
+	}
+	digest_of(digest, data, &f->page);
+	if (!str_is(said, digest)) {
+		fsck_find(f, "record", s->title, s->key, "its annotation " STR_FMT " is not the digest of its data",
+			STR_ARG(ANNOTATION_DIGEST));
+	}
+	return 0;
+}
+
+static int check_revision(struct fsck *f, const struct subject *s)
+{
+	struct owner_reference owner;
+	if (!s->id.kind->history) {
+		return 0;
+	}
+	int r = check_digest(f, s);
+	if (r || !meta_controller(&s->object->meta, &owner) || !history_is_owner(owner.api_version, owner.kind)) {
+		return r;
+	}
+	struct object_id id = {kind_by_hub(STR("annals.dev"), STR("histories")), s->id.ns, owner.name};
+	struct question *q = fsck_question(f, object_id_key(&id, f->prefix, &f->page), on_history);
+	q->subject = s;
+	q->id = id;
+	return fsck_ask(f, q);
+}
+
 static int (*const checks[])(struct fsck *f, const struct subject *s) = {
 	check_identity,
 	check_uid,
 	check_controller,
 	check_protection,
 	check_told_revision,
+	check_history,
+	check_revision,
 	fsck_check_entries,
 };
 

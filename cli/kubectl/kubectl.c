@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 const struct kubectl_command *const kubectl_commands[] = {&kubectl_log, &kubectl_history, &kubectl_show, &kubectl_diff,
-	&kubectl_undo, &kubectl_restore, &kubectl_who_uses, &kubectl_migrations, &kubectl_ui, &kubectl_version, NULL};
+	&kubectl_undo, &kubectl_restore, &kubectl_verify, &kubectl_who_uses, &kubectl_migrations, &kubectl_ui, &kubectl_version,
+	NULL};
 
 const struct kubectl_command *kubectl_find_command(struct str name)
 {

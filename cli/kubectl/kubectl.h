@@ -71,7 +71,7 @@ struct kubectl_command {
 };
 
 extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_log, kubectl_migrations, kubectl_restore,
-	kubectl_show, kubectl_ui, kubectl_undo, kubectl_version, kubectl_who_uses;
+	kubectl_show, kubectl_ui, kubectl_undo, kubectl_verify, kubectl_version, kubectl_who_uses;
 /* All of them, in the order of the overview; ends with NULL. */
 extern const struct kubectl_command *const kubectl_commands[];
 const struct kubectl_command *kubectl_find_command(struct str name); /* or NULL */
@@ -169,7 +169,9 @@ struct revision *revisions_today(const struct kubectl *k, const struct revisions
 struct revision *revisions_before(const struct kubectl *k, const struct revisions *r);
 /* NULL, with a sentence in k->err. */
 struct revision *revisions_find(struct kubectl *k, const struct revisions *r, int64_t number);
-/* Reads r->data. -1 also if it has none. */
+/* Is that the state with the digest that was recorded (record_digest())? Empty: annals 0.1 recorded none. */
+int state_check(struct kubectl *k, struct str revision, const struct json *data, struct str recorded);
+/* Reads r->data. -1 also if it has none, or if it is not the state that was recorded. */
 int revision_load(struct kubectl *k, const struct revisions *all, struct revision *r);
 /* The change cause of an own revision. */
 struct str revision_cause(const struct revision *r);

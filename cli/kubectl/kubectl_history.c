@@ -3,6 +3,7 @@
 #include "api/diff/diff.h"
 #include "api/diff/line_diff.h"
 #include "api/model/members.h"
+#include "api/record/changes.h"
 #include "base/yaml.h"
 #include "cli/kubectl/kubectl.h"
 
@@ -133,13 +134,7 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 
 const struct json *change_to(const struct revisions *all, const struct revision *r)
 {
-	const struct json *changes = json_gets(json_gets(all->history, "status"), "changes");
-	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
-		if (str_eq(member_text(changes->items[i - 1], "revision"), r->name)) {
-			return changes->items[i - 1];
-		}
-	}
-	return NULL;
+	return record_change_to(json_gets(all->history, "status"), r->name);
 }
 
 static struct str or_none(struct str text)

@@ -106,9 +106,10 @@ static void write_table(struct printer *p)
 
 /* ---- with differences ---- */
 
-/* Reads a revision. *ret is NULL if it no longer exists. Returns 0, or -1 if it cannot be read. */
-static int get_revision(
-	struct printer *p, struct str namespace, struct str name, struct answer *answer, const struct json **ret)
+/* Reads a revision. *ret is NULL if it no longer exists. Returns 0, or -1 if it cannot be read, or if it has another digest
+ * than was recorded. */
+static int get_revision(struct printer *p, struct str namespace, struct str name, struct str digest, struct answer *answer,
+	const struct json **ret)
 {
 	static const struct resource revisions = {{"annals.dev", 10}, {"v1", 2}, {"controllerrevisions", 19}};
 	*ret = NULL;
@@ -121,7 +122,7 @@ static int get_revision(
 		return kubectl_refused(p->k, error, answer);
 	}
 	*ret = error ? NULL : json_gets(answer->body, "data");
-	return 0;
+	return state_check(p->k, name, *ret, digest);
 }
 
 static void write_change(
@@ -152,11 +153,13 @@ static int write_difference(struct printer *p, const struct log_entry *e)
 	struct answer answers[2];
 	const struct json *entry = parsed(p, e), *states[2] = {NULL, NULL};
 	struct str namespace = member_text(json_gets(entry, "history"), "namespace");
-	const struct str names[] = {str_of(e->before), member_text(json_gets(entry, "change"), "revision")};
+	const struct json *change = json_gets(entry, "change");
+	const struct str names[] = {str_of(e->before), member_text(change, "revision")};
+	const struct str digests[] = {str_of(e->before_digest), member_text(change, "digest")};
 	int r = 0;
 	for (size_t i = 0; i < 2; i++) {
 		answer_init(&answers[i]);
-		r = r ? r : get_revision(p, namespace, names[i], &answers[i], &states[i]);
+		r = r ? r : get_revision(p, namespace, names[i], digests[i], &answers[i], &states[i]);
 	}
 	if (!r) {
 		struct json *copies[] = {

@@ -5,8 +5,10 @@
  * revisions of a Deployment are its ReplicaSets.
  *
  * A Recorder's revisions may be many and big, so a state is read only if it is needed. */
+#include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
+#include "api/record/changes.h"
 #include "api/record/state.h"
 #include "cli/kubectl/kubectl.h"
 
@@ -321,6 +323,23 @@ void revisions_done(struct revisions *r)
 	answer_done(&r->history_answer);
 }
 
+int state_check(struct kubectl *k, struct str revision, const struct json *data, struct str recorded)
+{
+	char digest[DIGEST_SIZE];
+
+	if (recorded.n == 0 || !json_is(data, JSON_OBJECT)) {
+		return 0;
+	}
+	digest_of(digest, data, &k->arena);
+	return str_is(recorded, digest)
+		? 0
+		: kubectl_fail(k,
+			  "revision " STR_FMT
+			  " is not the state that was recorded: its data were altered; kubectl annals verify "
+			  "shows all that differs",
+			  STR_ARG(revision));
+}
+
 static int load_recorded(struct kubectl *k, const struct revisions *all, struct revision *r)
 {
 	assert(all->history && !r->is_loaded);
@@ -334,7 +353,7 @@ static int load_recorded(struct kubectl *k, const struct revisions *all, struct 
 	}
 	r->object = r->answer.body;
 	r->data = json_gets(r->object, "data");
-	return 0;
+	return state_check(k, r->name, r->data, record_digest(json_gets(all->history, "status"), r->name));
 }
 
 int revision_load(struct kubectl *k, const struct revisions *all, struct revision *r)

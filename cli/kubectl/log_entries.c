@@ -2,15 +2,16 @@
  * ones. So each change has a known number, and none is taken twice, whichever list or event shows it. */
 #include "cli/kubectl/log_entries.h"
 #include "api/model/members.h"
+#include "api/record/changes.h"
 #include "base/clock.h"
 #include "cli/kubectl/kubectl.h"
 
 #include <stdlib.h>
 
 enum {
-	SEEN_MAX = 4 << 20,    /* Histories */
-	BYTES_MAX = 256 << 20, /* of texts */
-	TEXT_MAX = 1 << 20,    /* of one */
+	SEEN_MAX = 4 << 20,        /* Histories */
+	BYTES_MAX = 256 << 20,     /* of texts */
+	CHANGE_TEXT_MAX = 1 << 20, /* of one */
 	ARENA_MAX = 4 << 20,
 };
 
@@ -29,6 +30,7 @@ void log_entries_clear(struct log_entries *e)
 	for (size_t i = 0; i < e->n; i++) {
 		mem_free(e->v[i].text);
 		mem_free(e->v[i].before);
+		mem_free(e->v[i].before_digest);
 	}
 	e->n = e->bytes = 0;
 }
@@ -61,6 +63,7 @@ static void drop_oldest(struct log_entries *e, size_t n)
 		e->bytes -= strlen(e->v[i].text);
 		mem_free(e->v[i].text);
 		mem_free(e->v[i].before);
+		mem_free(e->v[i].before_digest);
 	}
 	memmove(e->v, e->v + n, (e->n - n) * sizeof(*e->v));
 	e->n -= n;
@@ -100,7 +103,7 @@ static char *text_of(const struct json *history, struct json *change)
 {
 	struct arena arena;
 	struct buf text;
-	buf_init(&text, TEXT_MAX);
+	buf_init(&text, CHANGE_TEXT_MAX);
 	arena_init(&arena, ARENA_MAX);
 	json_encode(&text, entry_of(history, change, &arena));
 	arena_done(&arena);
@@ -162,6 +165,12 @@ static char *before_of(const struct json *changes, uint32_t at)
 	return NULL;
 }
 
+static char *before_digest_of(const struct json *history, const char *before)
+{
+	struct str digest = record_digest(json_gets(history, "status"), str_of(before));
+	return before && digest.n ? mem_strndup(digest.p, digest.n) : NULL;
+}
+
 static void add(struct log_entries *e, const struct json *history, const struct json *changes, uint32_t at, bool is_first)
 {
 	struct json *change = changes->items[at];
@@ -172,6 +181,7 @@ static void add(struct log_entries *e, const struct json *history, const struct 
 		return;
 	}
 	one.before = before_of(changes, at);
+	one.before_digest = before_digest_of(history, one.before);
 	str_to_uint64(member_text(change, "resourceVersion"), &one.version);
 	one.text = text_of(history, change);
 	if (e->n == e->cap) {

@@ -18,6 +18,7 @@ struct log_entry {
 	uint64_t version; /* the subject's resourceVersion, for changes of the same second */
 	uint64_t serial;
 	char *before; /* the name of the revision that was there before; NULL: there was none, or the History no longer lists it */
+	char *before_digest; /* of its state; NULL: unknown */
 	bool is_first; /* of the object: there was nothing before */
 	char *text; /* JSON: {apiVersion, kind: Change, history, subject, change} */
 };

@@ -13,6 +13,7 @@
 #include "server/request/table.h"
 #include "server/request/wait.h"
 #include "server/revisions/snapshot_plan.h"
+#include "server/write/write_recorded.h"
 #include "server/write/write_references.h"
 #include "storage/keys.h"
 
@@ -24,6 +25,8 @@ enum {
 	DIGEST_LENGTH_MIN = 10, /* of a name: with less there would be collisions every day */
 	/* Guards and steps of one transaction are at most 128: three steps for each that is trimmed, and some for the revision itself. */
 	TRIM_MAX = 40,
+	/* States that a Snapshot may trim beyond the one that its own state pushes out: more of them need the right to delete. */
+	TRIM_SPARE = 1,
 	IGNORED_MAX = 256 * 1024,   /* an object's annotations may have as many bytes */
 	WAIT_FOR_HISTORY_MS = 2000, /* until the cache has the version of it that a client has seen */
 };
@@ -32,6 +35,7 @@ enum {
 struct snapshot_history {
 	struct cache_snapshot *seen; /* keeps what `past` points to: ctx is its struct cached */
 	int64_t revision;            /* as of when */
+	struct owner_reference other; /* the controller of a revision with the owner's uid, if that names another object */
 	struct snapshot_past *past;
 	size_t n;
 };
@@ -107,7 +111,28 @@ static bool is_held(const struct json *metadata)
 	return (owners && owners->n > 1) || (finalizers && finalizers->n > 0);
 }
 
-static struct snapshot_past read_past(const struct cached *o, int number_field, struct arena *a)
+/* Notes a controller that has the uid of the owner, and is another object by kind or name. Versions and groups of a kind may
+ * differ, but for a History. */
+static void note_other(struct snapshot_history *h, const struct json *metadata, const struct owner_reference *owner)
+{
+	const struct json *owners = json_gets(metadata, "ownerReferences"), *one;
+
+	for (uint32_t i = 0; (one = list_item(owners, i)); i++) {
+		const struct owner_reference found = {.api_version = member_text(one, "apiVersion"),
+			.kind = member_text(one, "kind"),
+			.name = member_text(one, "name"),
+			.uid = member_text(one, "uid")};
+		if (!member_is_true(one, "controller") || !str_eq(found.uid, owner->uid)) {
+			continue;
+		}
+		bool is_same = str_eq(found.kind, owner->kind) && str_eq(found.name, owner->name) &&
+			history_is_owner(found.api_version, found.kind) == history_is_owner(owner->api_version, owner->kind);
+		h->other = is_same ? h->other : found;
+	}
+}
+
+static struct snapshot_past read_past(struct snapshot_history *h, const struct cached *o, int number_field,
+	const struct owner_reference *owner, struct arena *a)
 {
 	struct snapshot_past past = {
 		.name = o->name, .create_revision = o->create_revision, .is_deleting = o->is_deleting, .ctx = o};
@@ -118,6 +143,7 @@ static struct snapshot_past read_past(const struct cached *o, int number_field, 
 	past.digest = json_text(json_get(json_gets(metadata, "annotations"), ANNOTATION_DIGEST));
 	past.digest = past.digest.n > 0 ? past.digest : digest_of_hidden(o, a);
 	past.is_live = is_held(metadata);
+	note_other(h, metadata, owner);
 	str_to_int64(cached_value(o, (size_t)number_field), &past.number);
 	return past;
 }
@@ -136,14 +162,14 @@ static void find_live(struct snapshot_history *h, struct request *q)
 	}
 }
 
-/* Reads the revisions of the request's namespace whose controller has the uid `owner` into `a`. Only where there are more
+/* Reads the revisions of the request's namespace whose controller has the uid of `owner` into `a`. Only where there are more
  * than `limit` does it ask which of them something needs. Returns 1 with q->st where there are too many, or some are stored
  * in versions that are unknown here. The same struct may be read again. */
-static int snapshot_history_read(struct snapshot_history *h, struct request *q, const struct kind *revisions, struct str owner,
-	size_t limit, struct arena *a)
+static int snapshot_history_read(struct snapshot_history *h, struct request *q, const struct kind *revisions,
+	const struct owner_reference *owner, size_t limit, struct arena *a)
 {
 	struct field_term term = {
-		.path = STR("controller.uid"), .value = owner, .field = selectable_index(revisions, "controller.uid")};
+		.path = STR("controller.uid"), .value = owner->uid, .field = selectable_index(revisions, "controller.uid")};
 	struct field_selector selector = {&term, 1};
 	const struct cache_filter filter = {.ns = request_ns(q), .fields = &selector};
 	int number_field = selectable_index(revisions, "revision");
@@ -165,7 +191,7 @@ static int snapshot_history_read(struct snapshot_history *h, struct request *q, 
 				"its controller has more than %d revisions; remove some of them first", HISTORY_LENGTH_MAX);
 			return 1;
 		}
-		h->past[h->n++] = read_past(o, number_field, a);
+		h->past[h->n++] = read_past(h, o, number_field, owner, a);
 	}
 	/* Below the limit no revision is trimmed, so nobody asks what needs them. */
 	if (h->n > limit) {
@@ -327,10 +353,76 @@ static enum decision decide_trim(struct request *q, struct snapshot *s)
 	return aim_at(q, s, s->plan.trimmed[0]) ? DECIDE_REFUSE : DECIDE_REMOVE;
 }
 
+/* ---- the owner ---- */
+
+static struct cached *get_owner(struct request *q, const struct snapshot *s, const struct kind *k)
+{
+	return cache_get(q->server->options.cache, k, k->is_namespaced ? request_ns(q) : STR(""), s->owner.name);
+}
+
+/* The uid decides which revisions are those of the owner, so another object's uid would reach that object's history. What is
+ * served here is looked up. An object that is not there may have been deleted meanwhile, and one of another server is not
+ * known. Then the uid must be no other object's of that kind and no History's, and the revisions with it must name the owner.
+ * Returns NULL, or what is wrong. */
+static const char *owner_problem(struct request *q, const struct snapshot *s)
+{
+	const struct kind *k = owner_kind(q, &s->owner);
+	_cleanup_(cached_unrefp) struct cached *named = k ? get_owner(q, s, k) : NULL;
+	_cleanup_(cached_unrefp) struct cached *history = NULL, *other = NULL;
+
+	if (named) {
+		return str_eq(named->uid, s->owner.uid) ? NULL : "must be the uid of the owner, which has another one";
+	}
+	if (s->history.other.uid.n > 0) {
+		return "must be the uid of the owner, and is that of another controller";
+	}
+	if (s->history.n > 0) {
+		return NULL;
+	}
+	history = history_of_uid(q, s->owner.uid);
+	other = k ? object_of_uid(q, k, s->owner.uid) : NULL;
+	return history || other ? "must be the uid of the owner, and is that of another object" : NULL;
+}
+
+/* With a change the owner is a History, which was read. */
+static int check_owner(struct request *q, const struct snapshot *s)
+{
+	const char *problem = s->change ? NULL : owner_problem(q, s);
+	struct field_errors errors;
+
+	if (problem) {
+		field_errors_init(&errors, q->a);
+		field_invalid_str(&errors, STR("spec.owner.uid"), s->owner.uid, "%s", problem);
+		status_invalid(&q->st, str_of(s->version->group), str_of(s->sent->kind->kind), s->sent->meta.name, &errors);
+	}
+	return problem != NULL;
+}
+
+/* The user of a change has the right to write all of the History. Others need the right to delete revisions if more are to go
+ * than what a history loses that stays within its limit. */
+static int authorize_trim(struct request *q, const struct snapshot *s)
+{
+	const struct authz_attributes what = {
+		.user = q->user,
+		.verb = str_of(verb_name(VERB_DELETE)),
+		.is_resource = true,
+		.group = str_of(s->revisions.version->group),
+		.version = str_of(s->revisions.version->name),
+		.resource = str_of(s->revisions.kind->resource),
+		.ns = request_ns(q),
+	};
+	size_t n_pushed = s->plan.result == SNAPSHOT_CREATED;
+
+	if (s->change || s->plan.n_trimmed <= n_pushed + TRIM_SPARE) {
+		return 0;
+	}
+	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
+}
+
 static int plan(struct request *q, struct snapshot *s)
 {
 	arena_clear(&s->scratch);
-	if (snapshot_history_read(&s->history, q, s->revisions.kind, s->owner.uid, s->limit, &s->scratch)) {
+	if (snapshot_history_read(&s->history, q, s->revisions.kind, &s->owner, s->limit, &s->scratch) || check_owner(q, s)) {
 		return 1;
 	}
 	int r = snapshot_plan(&s->plan, s->history.past, s->history.n, s->digest, s->limit, &s->scratch);
@@ -357,17 +449,7 @@ static int refuse_history(struct request *q, const struct snapshot *s, const cha
 /* The History changes as if by a write of its status, so the user needs that right. */
 static int authorize_history(struct request *q, const struct snapshot *s)
 {
-	const struct authz_attributes what = {
-		.user = q->user,
-		.verb = str_of(verb_name(VERB_UPDATE)),
-		.is_resource = true,
-		.group = str_of(s->histories.version->group),
-		.version = str_of(s->histories.version->name),
-		.resource = str_of(s->histories.kind->resource),
-		.subresource = STR("status"),
-		.ns = request_ns(q),
-		.name = s->owner.name,
-	};
+	const struct authz_attributes what = recorded_attributes(q, s->owner.name);
 
 	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
 }
@@ -454,7 +536,7 @@ static enum decision tell_beside(struct request *q, struct snapshot *s, enum dec
 
 static enum decision decide_state(struct request *q, struct snapshot *s)
 {
-	if (plan(q, s)) {
+	if (plan(q, s) || authorize_trim(q, s)) {
 		return DECIDE_REFUSE;
 	}
 	s->only_trims = s->plan.n_trimmed > TRIM_MAX && !q->is_dry_run;
@@ -619,7 +701,10 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 	char digest[DIGEST_SIZE];
 	int64_t limit = 0;
 
-	s->owner = (struct owner_reference){.name = member_text(owner, "name"), .uid = member_text(owner, "uid")};
+	s->owner = (struct owner_reference){.api_version = member_text(owner, "apiVersion"),
+		.kind = member_text(owner, "kind"),
+		.name = member_text(owner, "name"),
+		.uid = member_text(owner, "uid")};
 	s->prefix = prefix.n > 0 ? prefix : arena_printf(q->a, STR_FMT "-", STR_ARG(s->owner.name));
 	s->data = json_gets(spec, "data");
 	s->labels = json_gets(spec, "labels");

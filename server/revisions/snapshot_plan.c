@@ -96,7 +96,20 @@ const char *snapshot_result_name(enum snapshot_result r)
 
 /* ---- what a change makes of the status of the History ---- */
 
-static struct json *entry_of(const struct json *change, const struct snapshot_held *held, struct str user, struct arena *a)
+/* A link to the item before. */
+static void add_previous(struct json *entry, const struct json *old, struct arena *a)
+{
+	char print[CHANGE_PRINT_SIZE];
+
+	if (old && old->n > 0) {
+		change_print(print, old->items[old->n - 1], a);
+		json_add(a, entry, STR("previous"), json_string(a, arena_dup(a, str_of(print))));
+	}
+}
+
+/* old: the items so far. */
+static struct json *entry_of(
+	const struct json *old, const struct json *change, const struct snapshot_held *held, struct str user, struct arena *a)
 {
 	static const char *const kept[] = {"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion"};
 	struct json *entry = json_object(a);
@@ -112,6 +125,10 @@ static struct json *entry_of(const struct json *change, const struct snapshot_he
 		json_add(a, entry, STR("number"), json_int(a, held->number));
 	}
 	json_add_text(a, entry, STR("user"), user);
+	if (!change_is_deletion(change)) {
+		json_add(a, entry, STR("digest"), json_string(a, held->digest));
+	}
+	add_previous(entry, old, a);
 	return entry;
 }
 
@@ -198,6 +215,7 @@ struct json *snapshot_change_status(const struct kind *histories, const struct j
 		note_state(next, change, held, a);
 	}
 	set_member(next, "totalChanges", json_int(a, total == INT64_MAX ? total : total + 1), a);
-	set_member(next, "changes", changes_with(json_gets(status, "changes"), entry_of(change, held, user, a), a), a);
+	const struct json *old = json_gets(status, "changes");
+	set_member(next, "changes", changes_with(old, entry_of(old, change, held, user, a), a), a);
 	return normalized(histories, next, a);
 }

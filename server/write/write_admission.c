@@ -17,6 +17,7 @@
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
 #include "server/write/write_body.h"
+#include "server/write/write_recorded.h"
 
 /* ---- the question for webhooks ---- */
 
@@ -459,18 +460,6 @@ static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 	return ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
 }
 
-static const struct kind *owner_kind(const struct request *q, const struct owner_reference *owner)
-{
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		if (str_is(owner->kind, k->kind) && kind_version(k, owner->api_version) &&
-			version_is_visible(kind_version(k, owner->api_version), q->server->options.is_standalone)) {
-			return k;
-		}
-	}
-	return NULL;
-}
-
 static bool look_up_owner_deleting(void *ctx, struct str ns, const struct owner_reference *owner)
 {
 	struct request *q = ctx;
@@ -603,6 +592,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 		return 1;
 	}
 	r = write_ask_needs(q, o, NULL);
+	r = r ? r : write_ask_recorded(q, o, NULL);
 	return r ? r : write_ask_validating(q, w, ADMIT_CREATE);
 }
 
@@ -687,6 +677,7 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 		return 1;
 	}
 	r = write_ask_needs(q, o, w->present);
+	r = r ? r : write_ask_recorded(q, o, w->present);
 	return r ? r : write_ask_validating(q, w, ADMIT_UPDATE);
 }
 
@@ -700,6 +691,7 @@ int write_admit_delete(struct request *q, struct write *w)
 	if (admission_mutate(&at, q->a, &q->st)) {
 		return 1;
 	}
-	int r = write_ask_mutating(q, w, ADMIT_DELETE);
+	int r = write_ask_recorded(q, NULL, w->present);
+	r = r ? r : write_ask_mutating(q, w, ADMIT_DELETE);
 	return r ? r : write_ask_validating(q, w, ADMIT_DELETE);
 }

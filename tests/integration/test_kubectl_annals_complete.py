@@ -37,7 +37,7 @@ def settings(annals, namespace):
 
 
 def test_commands(complete):
-    assert complete("") == (["log", "history", "show", "diff", "undo", "restore", "who-uses", "migrations", "ui", "version"], NO_FILES)
+    assert complete("") == (["log", "history", "show", "diff", "undo", "restore", "verify", "who-uses", "migrations", "ui", "version"], NO_FILES)
     assert complete("re") == (["restore"], NO_FILES) and complete("nothing") == ([], NO_FILES) == complete("nothing", "")
 
 
@@ -68,6 +68,7 @@ def test_names(complete, settings, namespace):
     assert complete("undo", "-n", namespace, "cm/") == (["cm/settings"], NO_FILES)
     assert complete("history", "-n", namespace, "cm/") == (["cm/gone", "cm/settings"], NO_FILES)
     assert complete("restore", "configmap", "-n", namespace, "") == (["gone"], NO_FILES)
+    assert complete("verify", "-n", namespace, "cm/") == (["cm/gone", "cm/settings"], NO_FILES)
     assert complete("log", f"--namespace={namespace}", "cm", "s") == (["settings"], NO_FILES)
     assert complete("log", "-n", namespace, "cm/settings", "") == ([], NO_FILES) == complete("log", "cm", "settings", "")
     assert complete("log", "-n", namespace, "svc,cm", "s") == (["settings"], NO_FILES)

@@ -205,6 +205,116 @@ static void test_cause__is_cut_between_characters(void **state _unused_)
 	assert_int_equal(change_cause(parse(b.p)).n, 1023);
 }
 
+/* ---- is a History as it was recorded? ---- */
+
+static void note_doubt(void *ctx, enum record_doubt doubt, const struct json *change _unused_, const char *what _unused_)
+{
+	static const char letters[] = {[RECORD_UNVERIFIED] = 'u', [RECORD_ALTERED] = 'a', [RECORD_MISSING] = 'm'};
+	buf_addc(ctx, letters[doubt]);
+}
+
+/* A letter for each doubt about the changes of a status. */
+static struct str doubts(const char *status)
+{
+	_cleanup_(buf_done) struct buf b;
+	buf_init(&b, 1 << 20);
+	record_check_changes(parse(status), &(struct record_report){note_doubt, &b}, &arena);
+	return arena_dup(&arena, buf_str(&b));
+}
+
+#define FIRST "{\"type\":\"Created\",\"revision\":\"a\",\"number\":1,\"digest\":\"da\"}"
+#define OLD "{\"type\":\"Created\",\"revision\":\"a\",\"number\":1}"
+
+/* A change that follows another one. */
+static const char *second(const char *before, const char *number)
+{
+	char print[CHANGE_PRINT_SIZE];
+	change_print(print, parse(before), &arena);
+	return arena_printf(&arena,
+		"{\"type\":\"Changed\",\"revision\":\"b\",\"number\":%s,\"digest\":\"db\",\"previous\":\"%s\"}", number, print)
+		.p;
+}
+
+static struct str doubts_about(const char *first, const char *next, int total)
+{
+	return doubts(arena_printf(&arena,
+		"{\"digest\":\"db\",\"revision\":{\"name\":\"b\",\"revision\":2},\"totalChanges\":%d,\"changes\":[%s%s%s]}",
+		total, first, *first ? "," : "", next)
+			      .p);
+}
+
+static void test_record__print_is_that_of_the_canonical_text(void **state _unused_)
+{
+	char print[CHANGE_PRINT_SIZE];
+	change_print(print, parse("{\"b\":[],\"a\":1.0}"), &arena);
+	/* printf '{"a":1}' | sha256sum */
+	assert_string_equal(print, "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862");
+}
+
+static void test_record__changes_are_a_chain(void **state _unused_)
+{
+	assert_str(doubts("{}"), "");
+	assert_str(doubts_about(FIRST, second(FIRST, "2"), 2), "");
+	assert_str(doubts_about(FIRST, second("{\"type\":\"Created\"}", "2"), 2), "a");
+	assert_str(doubts_about("", second(FIRST, "2"), 2), ""); /* the first one is not listed any more */
+	assert_str(doubts_about("", second(FIRST, "2"), 1), "m");
+	assert_str(doubts_about(FIRST, second(FIRST, "2"), 3), "a");  /* it names none before it */
+	assert_str(doubts_about(FIRST, second(FIRST, "2"), 1), "aa"); /* and more are listed than there are */
+	assert_str(doubts_about(FIRST, second(FIRST, "3"), 2), "a");  /* the status says 2 */
+}
+
+static void test_record__of_the_first_release_is_unverified(void **state _unused_)
+{
+	assert_str(doubts_about(OLD, "{\"type\":\"Changed\",\"revision\":\"b\",\"number\":2}", 2), "uu");
+	assert_str(doubts_about(OLD, second(OLD, "2"), 2), "u");
+	assert_str(doubts_about(FIRST, "{\"type\":\"Changed\",\"revision\":\"b\",\"number\":2}", 2), "a");
+}
+
+#define STATUS                                                                                                                    \
+	"{\"digest\":\"db\",\"revision\":{\"name\":\"b\",\"revision\":2},\"revisions\":2,\"totalChanges\":%d,\"changes\":[" FIRST \
+	",{\"type\":\"Changed\",\"revision\":\"b\",\"number\":2}]}"
+
+static struct str doubts_of(const char *name, int64_t number, const char *digest, int total)
+{
+	_cleanup_(buf_done) struct buf b;
+	const struct record_state state = {.name = str_of(name), .digest = str_of(digest), .number = number};
+	buf_init(&b, 1 << 20);
+	record_check_state(parse(arena_printf(&arena, STATUS, total).p), &state, &(struct record_report){note_doubt, &b});
+	return arena_dup(&arena, buf_str(&b));
+}
+
+static void test_record__states_have_their_digests(void **state _unused_)
+{
+	assert_str(doubts_of("a", 1, "da", 2), "");
+	assert_str(doubts_of("a", 1, "dx", 2), "a");
+	assert_str(doubts_of("a", 3, "da", 2), "a");
+	assert_str(doubts_of("b", 2, "db", 2), ""); /* by the status alone */
+	assert_str(doubts_of("b", 2, "dx", 2), "a");
+	assert_str(doubts_of("x", 3, "dx", 2), "a");
+	assert_str(doubts_of("x", 3, "dx", 9), "a");
+	assert_str(doubts_of("x", 0, "dx", 9), "u"); /* an earlier change may have led to it */
+}
+
+static struct str missing(const struct record_state *states, size_t n)
+{
+	_cleanup_(buf_done) struct buf b;
+	buf_init(&b, 1 << 20);
+	record_check_missing(parse(arena_printf(&arena, STATUS, 2).p), states, n, &(struct record_report){note_doubt, &b});
+	return arena_dup(&arena, buf_str(&b));
+}
+
+static void test_record__what_is_missing_was_not_trimmed(void **state _unused_)
+{
+	struct record_state states[] = {{.name = STR("b"), .number = 2}, {.name = STR("a"), .number = 1}};
+	assert_str(missing(states, 2), "");
+	assert_str(missing(states + 1, 1), "m");
+	assert_str(missing(states, 1), "m"); /* two were recorded */
+	states[0] = (struct record_state){.name = STR("z"), .number = 0};
+	assert_str(missing(states, 1), "mm");
+	states[0].is_held = true;
+	assert_str(missing(states, 1), "m"); /* the last one */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +333,11 @@ int main(void)
 		TEST_TREE(test_managers__of_what_went_are_the_newest_but_those_of_status),
 		TEST_TREE(test_managers__are_eight_at_most),
 		TEST_TREE(test_cause__is_cut_between_characters),
+		TEST_TREE(test_record__print_is_that_of_the_canonical_text),
+		TEST_TREE(test_record__changes_are_a_chain),
+		TEST_TREE(test_record__of_the_first_release_is_unverified),
+		TEST_TREE(test_record__states_have_their_digests),
+		TEST_TREE(test_record__what_is_missing_was_not_trimmed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "server/revisions/snapshot_plan.h"
 
 #include "api/model/members.h"
+#include "api/record/changes.h"
 #include "tests/unit/kind_world.h"
 
 #define HISTORY "annals.dev/v1/histories"
@@ -29,7 +30,7 @@ static void test_change__tells_of_the_state(void **state)
 		"\"ignore\":[\"/"
 		"b\"],\"totalChanges\":1,\"changes\":[{\"type\":\"Created\",\"time\":\"2020-01-01T00:00:00Z\",\"paths\":[\"/"
 		"a\"],"
-		"\"revision\":\"web-x\",\"number\":7,\"user\":\"eve\"}]}");
+		"\"revision\":\"web-x\",\"number\":7,\"user\":\"eve\",\"digest\":\"dig\"}]}");
 }
 
 static void test_change__deletion_keeps_what_was(void **state)
@@ -108,7 +109,8 @@ static void test_changes__are_at_most_50(void **state)
 
 static void test_changes__have_at_most_64_kib(void **state)
 {
-	size_t newest = strlen("[{\"type\":\"Deleted\",\"time\":\"2020-01-01T00:00:00Z\"}]"), room = 65536 - newest;
+	size_t link = strlen(",\"previous\":\"\"") + CHANGE_PRINT_SIZE - 1;
+	size_t newest = strlen("[{\"type\":\"Deleted\",\"time\":\"2020-01-01T00:00:00Z\"}]") + link, room = 65536 - newest;
 
 	assert_int_equal(kept_after(*state, 8, room / 8 - 1), 9);
 	assert_int_equal(kept_after(*state, 8, room / 8), 8);

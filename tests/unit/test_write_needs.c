@@ -16,6 +16,8 @@ struct site {
 	struct delegates delegates;
 	struct arena a;
 	const char *denied_verb, *denied_resource; /* to everybody */
+	bool is_denied_in_namespaces;
+	enum namespace_phase phase;
 	bool turns_away, answers_late;
 	const char *changed; /* what a mutating webhook makes of each object */
 	unsigned n_asked, n_webhooks;
@@ -25,7 +27,7 @@ static bool ask_access(void *ctx, struct access_question *q)
 {
 	struct site *s = ctx;
 	bool is_denied = s->denied_verb && str_is(q->what.verb, s->denied_verb) &&
-		str_is(q->what.resource, s->denied_resource) && q->what.ns.n == 0;
+		str_is(q->what.resource, s->denied_resource) && (q->what.ns.n > 0) == s->is_denied_in_namespaces;
 	s->n_asked++;
 	q->is_allowed = !is_denied;
 	q->base.is_turned_away = s->turns_away && s->n_asked > 2;
@@ -49,11 +51,17 @@ static bool ask_webhooks(void *ctx, struct webhook_question *q)
 	return true;
 }
 
+static enum namespace_phase phase_of(void *ctx, struct str name _unused_)
+{
+	return ((struct site *)ctx)->phase;
+}
+
 static int site_open(void **state)
 {
 	struct site *s = mem_new(struct site);
 	arena_init(&s->a, 1 << 24);
-	s->delegates = (struct delegates){.ctx = s, .ask_access = ask_access, .ask_webhooks = ask_webhooks};
+	s->delegates = (struct delegates){
+		.ctx = s, .ask_access = ask_access, .ask_webhooks = ask_webhooks, .namespace_phase = phase_of};
 	behind_open(&s->behind, &(struct server_options){.delegates = &s->delegates, .anonymous_auth = true});
 	client_open(&s->client, server_port(s->behind.server), NULL);
 	*state = s;
@@ -177,6 +185,86 @@ static void test_needs__of_whom_too_much_is_asked_is_no_denial(void **state)
 	make(s, BODY(SECRETS, ""), 429, "too many questions about rights");
 }
 
+/* ---- recorded states ---- */
+
+#define HISTORIES "/apis/annals.dev/v1/namespaces/n/histories"
+#define REVISIONS "/apis/annals.dev/v1/namespaces/n/controllerrevisions"
+#define OWNER(kind, name, uid)                                                                          \
+	"[{\"apiVersion\":\"annals.dev/v1\",\"kind\":\"" kind "\",\"name\":\"" name "\",\"uid\":\"" uid \
+	"\",\"controller\":true}]"
+#define REVISION(name, owners)                                                                             \
+	"{\"apiVersion\":\"annals.dev/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"" name \
+	"\",\"ownerReferences\":" owners "},\"revision\":1,\"data\":{\"a\":1}}"
+#define CANNOT_RECORD                                                                                                  \
+	"cannot update resource \\\"histories/status\\\" in API group \\\"annals.dev\\\" in the namespace \\\"n\\\", " \
+	"which a state of the History \\\"h\\\" needs"
+
+static void deny_recording(struct site *s, bool is_late)
+{
+	deny(s, "update", "histories");
+	s->is_denied_in_namespaces = true;
+	s->answers_late = is_late;
+	s->phase = NAMESPACE_ACTIVE;
+}
+
+static void post(struct site *s, const char *path, const char *body, unsigned status, const char *text)
+{
+	say(s, "POST", path, "application/json", body, status, text);
+}
+
+static void erase(struct site *s, const char *path, unsigned status, const char *text)
+{
+	say(s, "DELETE", path, "application/json", "", status, text);
+}
+
+static void test_recorded__rights_are_asked_of_the_cluster(void **state)
+{
+	struct site *s = *state;
+	static const char history[] =
+		"{\"metadata\":{\"name\":\"h\"},\"spec\":{\"subject\":{\"group\":\"\",\"kind\":\"ConfigMap\",\"name\":\"c\"}}}";
+	for (int is_late = 0; is_late < 2; is_late++) {
+		deny_recording(s, is_late != 0);
+		post(s, REVISIONS, REVISION("r", OWNER("History", "h", "u")), 403, CANNOT_RECORD);
+		post(s, REVISIONS "?dryRun=All", REVISION("r", OWNER("History", "h", "u")), 403, CANNOT_RECORD);
+	}
+	post(s, REVISIONS, REVISION("other", OWNER("Set", "h", "u")), 201, "other");
+	erase(s, REVISIONS "/other", 200, "");
+	deny(s, NULL, NULL);
+	post(s, HISTORIES, history, 201, "");
+	post(s, REVISIONS, REVISION("r", OWNER("History", "h", "u")), 201, "");
+	deny_recording(s, true);
+	erase(s, REVISIONS "/r", 200, ""); /* no History has that uid */
+}
+
+static struct str uid_of_history(struct site *s)
+{
+	struct cached *o = cache_get(s->behind.cache, kind_by_hub(STR("annals.dev"), STR("histories")), STR("n"), STR("h"));
+	assert_non_null(o);
+	struct str uid = arena_dup(&s->a, o->uid);
+	cached_unref(o);
+	return uid;
+}
+
+static void test_recorded__states_go_with_their_namespace(void **state)
+{
+	struct site *s = *state;
+	s->phase = NAMESPACE_ACTIVE;
+	post(s, HISTORIES,
+		"{\"metadata\":{\"name\":\"h\"},\"spec\":{\"subject\":{\"group\":\"\",\"kind\":\"ConfigMap\",\"name\":\"c\"}}}",
+		201, "");
+	struct str uid = uid_of_history(s);
+	struct str body = arena_printf(&s->a, REVISION("r", OWNER("History", "h", STR_FMT)), STR_ARG(uid));
+	post(s, REVISIONS, body.p, 201, "");
+	deny_recording(s, true);
+	erase(s, REVISIONS "/r", 403, CANNOT_RECORD);
+	erase(s, REVISIONS, 403, CANNOT_RECORD);
+	/* By its uid alone. */
+	body = arena_printf(&s->a, REVISION("f", OWNER("Set", "s", STR_FMT)), STR_ARG(uid));
+	post(s, REVISIONS, body.p, 403, CANNOT_RECORD);
+	s->phase = NAMESPACE_TERMINATING;
+	erase(s, REVISIONS, 200, "\"r\"");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +274,8 @@ int main(void)
 		SITE_TEST(test_needs__showing_secrets_is_a_right_of_its_own),
 		SITE_TEST(test_needs__are_bounded),
 		SITE_TEST(test_needs__of_whom_too_much_is_asked_is_no_denial),
+		SITE_TEST(test_recorded__rights_are_asked_of_the_cluster),
+		SITE_TEST(test_recorded__states_go_with_their_namespace),
 	};
 	return cmocka_run_group_tests_name("write_needs", tests, NULL, NULL);
 }

@@ -303,6 +303,16 @@ type HistoryChange struct {
 	// The user who made the change. Absent: nobody knows for certain.
 	// +optional
 	User string `json:"user,omitempty"`
+
+	// The digest of the state after the change. Absent: annals 0.1 recorded the change, or the
+	// object was deleted.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// The SHA-256 of the item before this one, in hexadecimal digits, over its canonical text.
+	// Absent: there was none, or annals 0.1 recorded the change.
+	// +optional
+	Previous string `json:"previous,omitempty"`
 }
 
 // HistoryRevision: A ControllerRevision, which holds a state of the object.
