@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads the Markdown pages of the project and names the lines that are hard to read: FILE:LINE and the sentence.
 
-Of source files it reads comments and texts between quotes, and looks there for words to avoid.
+Of source files it reads comments and texts between quotes, and of YAML and templates all lines, and looks there for words to avoid.
 The rules are in docs/development/hacking.md. Without arguments it reads everything that is held to them.
 """
 
@@ -53,11 +53,12 @@ AVOIDED = {
     r"(?:tell|tells|telling) of": "report, list, name",
     r"play(?:s|ed|ing)?(?! with|\()": "simulate, run, replay",
     r"believ(?:e|es|ed|ing)": "trust, accept, take for true",
-    r"(?:make|makes|made|making) (?:it |them )?again": "recreate, rebuild, renew",
+    r"(?:make|makes|made|making) (?:[\w'’/-]+ ){0,6}?again": "recreate, rebuild, renew",
 }
 
 # Languages of sources, by the ending of a file's name.
-SOURCES = {".c": "c", ".h": "c", ".js": "c", ".go": "c", ".css": "c", ".html": "html", ".py": "python", ".sh": "shell"}
+SOURCES = {".c": "c", ".h": "c", ".js": "c", ".go": "c", ".css": "c", ".html": "html", ".py": "python", ".sh": "shell",
+           ".build": "python", ".yaml": "whole", ".yml": "whole", ".tpl": "whole"}
 SOURCES_NOT_READ = (
     "tools/check-prose.py", "tests/house/test_prose.py",  # the words themselves
 )
@@ -102,8 +103,8 @@ def count_words(sentence):
 
 
 def read_blocks(lines):
-    """(blocks of prose, numbers of the lines of prose, numbers of rows of tables)."""
-    blocks, prose, rows, code = [], set(), set(), set()
+    """(blocks of prose, numbers of the lines of prose, numbers of rows of tables, numbers of headings)."""
+    blocks, prose, rows, headings, code = [], set(), set(), set(), set()
     block, fence, indent, is_blank, is_comment = None, None, None, True, False
     for number, line in enumerate(lines, 1):
         mark = FENCE.match(line)
@@ -136,6 +137,7 @@ def read_blocks(lines):
         if text.startswith(("#", "<")) or re.fullmatch(r"[-=*_ ]{3,}", text) or re.match(r"^\[[^\]]+\]:\s", text):
             block, is_blank = None, True
             indent = None if text.startswith("#") else indent
+            headings |= {number} if text.startswith("#") else set()
             continue
         if item:
             indent, block = len(item[0]), None
@@ -148,7 +150,16 @@ def read_blocks(lines):
         block.lines.append((number, text.lstrip("> ") if text.startswith(">") else text))
         prose.add(number)
         is_blank = False
-    return blocks, prose, rows
+    return blocks, prose, rows, headings
+
+
+def check_words(line, words):
+    """A row of a table, or a heading: nothing but its words."""
+    words = plain(words)
+    for phrase, instead in (BANNED | AVOIDED).items():
+        match = re.search(rf"\b(?:{phrase})\b", words, re.I)
+        if match:
+            yield line, f'"{match[0]}": {instead}'
 
 
 def check_blocks(blocks):
@@ -179,7 +190,7 @@ def line_of(block, words):
 def check_page(name, text):
     """(line, what is wrong) of one page."""
     lines = text.splitlines()
-    blocks, prose, rows = read_blocks(lines)
+    blocks, prose, rows, headings = read_blocks(lines)
     if name.startswith("docs/") and not any("For people who" in line for line in lines[:FIRST_LINES]):
         yield 1, "the first lines do not say \"For people who\""
     for number, line in enumerate(lines, 1):
@@ -187,6 +198,8 @@ def check_page(name, text):
             yield number, f"a line of prose of {len(line)} columns"
         elif len(line) > COLUMNS and not (number in rows and name in LONG_ROWS):
             yield number, f"a line of {len(line)} columns"
+        if number in rows | headings:
+            yield from check_words(number, line)
     yield from check_blocks(blocks)
 
 
@@ -196,10 +209,13 @@ TEXTS = {
     "html": re.compile(r">[^<]+<|<!--.*?-->|\"[^\"]*\"", re.S),
     "python": re.compile(r'"""(?:[^\\]|\\.)*?"""|#[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.S),
     "shell": re.compile(r"(?:(?<=\s)|^)#[^\n]*|\"(?:[^\"\\]|\\.)*\"|'[^']*'", re.M),
+    "whole": re.compile(r".+", re.S),
 }
-# A text without a blank is a name: of a field, a file, a subcommand.
-HAS_WORDS = re.compile(r"\S\s+\S")
 
+
+# Names within a text that is filled in are code; comments of templates are not.
+CODE_IN_TEXTS = re.compile(r"\$?\{[^{}\n]*\}")
+CODE_IN_TEMPLATES = re.compile(r"\{\{(?!-? ?/\*)[^\n]*?\}\}")
 
 # What a merge leaves where it did not know which side to take.
 CONFLICT = re.compile(r"^(?:<{7} |>{7} )", re.M)
@@ -213,11 +229,10 @@ def check_conflicts(text):
 def check_source(name, text):
     """(line, what is wrong) of the comments and texts of a source file."""
     yield from check_conflicts(text)
-    for found in TEXTS[SOURCES[pathlib.PurePath(name).suffix]].finditer(text):
-        if not HAS_WORDS.search(found[0]):
-            continue
-        # Names within a text that is filled in are code.
-        words = re.sub(r"\$?\{[^{}\n]*\}", lambda code: " " * len(code[0]), found[0])
+    language = SOURCES[pathlib.PurePath(name).suffix]
+    code = CODE_IN_TEMPLATES if language == "whole" else CODE_IN_TEXTS
+    for found in TEXTS[language].finditer(text):
+        words = code.sub(lambda name: " " * len(name[0]), found[0])
         for phrase, instead in AVOIDED.items():
             gap = r"[\s*#]+"
             for match in re.finditer(rf"\b(?:{phrase})\b".replace(" ", gap).replace(f"(?!{gap}", "(?! "), words, re.I):

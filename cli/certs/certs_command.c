@@ -85,7 +85,7 @@ static int check_flags(void *flags, struct buf *err)
 		return command_refuse(err, "give --dir: the directory that keeps the CA and its key");
 	}
 	if (f->renew_before_days >= f->days) {
-		return command_refuse(err, "--renew-before must be less than --days, or every run makes all of them again");
+		return command_refuse(err, "--renew-before must be less than --days, or every run renews all of them");
 	}
 	return check_names(f, err);
 }

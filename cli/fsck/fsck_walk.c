@@ -165,24 +165,24 @@ static int check_protection(struct fsck *f, const struct subject *s)
 	return fsck_ask(f, q);
 }
 
-static void on_told_revision(struct fsck *f, struct question *q)
+static void on_state_revision(struct fsck *f, struct question *q)
 {
 	if (q->range.count == 0) {
-		fsck_find(f, "told", q->subject->title, q->subject->key,
-			"the revision " STR_FMT " is not there, which is said to hold its last state", STR_ARG(q->id.name));
+		fsck_find(f, "state", q->subject->title, q->subject->key,
+			"the revision " STR_FMT " is not there, which should hold its last state", STR_ARG(q->id.name));
 	}
 }
 
 /* The revision that a History names is written with it. A History that is being deleted may have lost its revisions already. */
-static int check_told_revision(struct fsck *f, const struct subject *s)
+static int check_state_revision(struct fsck *f, const struct subject *s)
 {
-	const struct json *told = json_gets(json_gets(s->object->fields, "status"), "revision");
+	const struct json *named = json_gets(json_gets(s->object->fields, "status"), "revision");
 	struct object_id id = {
-		kind_by_hub(STR("annals.dev"), STR("controllerrevisions")), s->id.ns, json_text(json_gets(told, "name"))};
+		kind_by_hub(STR("annals.dev"), STR("controllerrevisions")), s->id.ns, json_text(json_gets(named, "name"))};
 	if (strcmp(s->id.kind->kind, "History") != 0 || id.name.n == 0 || meta_is_deleting(&s->object->meta)) {
 		return 0;
 	}
-	struct question *q = fsck_question(f, object_id_key(&id, f->prefix, &f->page), on_told_revision);
+	struct question *q = fsck_question(f, object_id_key(&id, f->prefix, &f->page), on_state_revision);
 	q->range.count_only = true;
 	q->subject = s;
 	q->id = id;
@@ -298,7 +298,7 @@ static int (*const checks[])(struct fsck *f, const struct subject *s) = {
 	check_uid,
 	check_controller,
 	check_protection,
-	check_told_revision,
+	check_state_revision,
 	check_history,
 	check_revision,
 	fsck_check_entries,

@@ -323,8 +323,12 @@ static void print_overview(FILE *out)
 	fputs("kubectl annals shows changes of objects, undoes them, and says what keeps an object.\n\n"
 	      "usage: kubectl annals COMMAND [TYPE/NAME] [flags]\n\n",
 		out);
+	int width = 0;
 	for (size_t i = 0; kubectl_commands[i]; i++) {
-		fprintf(out, "  %-9s  %s\n", kubectl_commands[i]->name, kubectl_commands[i]->summary);
+		width = MAX(width, (int)strlen(kubectl_commands[i]->name));
+	}
+	for (size_t i = 0; kubectl_commands[i]; i++) {
+		fprintf(out, "  %-*s  %s\n", width, kubectl_commands[i]->name, kubectl_commands[i]->summary);
 	}
 	fputs("\nkubectl annals COMMAND --help explains a command.\n", out);
 }

@@ -33,6 +33,7 @@ struct printer {
 	struct arena arena;      /* for one batch */
 	struct map named;        /* -o name: the objects that were printed */
 	struct map labelled;     /* -l: "GROUP/KIND/NAMESPACE/NAME" of the objects with these labels */
+	struct map limits;       /* -p: the same of objects, and the limit (struct str) that removes their revisions */
 	bool has_heading, is_listed, has_failed;
 };
 
@@ -106,6 +107,12 @@ static void write_table(struct printer *p)
 
 /* ---- with differences ---- */
 
+static void write_key(char ret[KEY_MAX], struct str group, struct str kind, struct str namespace, struct str name)
+{
+	snprintf(ret, KEY_MAX, STR_FMT "/" STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(group), STR_ARG(kind), STR_ARG(namespace),
+		STR_ARG(name));
+}
+
 /* Reads a revision. *ret is NULL if it no longer exists. Returns 0, or -1 if it cannot be read, or if it has another digest
  * than was recorded. */
 static int get_revision(struct printer *p, struct str namespace, struct str name, struct str digest, struct answer *answer,
@@ -125,6 +132,32 @@ static int get_revision(struct printer *p, struct str namespace, struct str name
 	return state_check(p->k, name, *ret, digest);
 }
 
+/* Says which limit has removed the revisions that a difference needs. The Recorder is asked for once for each object. */
+static void write_limit(struct printer *p, const struct log_entry *e, const struct json *entry, struct buf *out)
+{
+	const struct json *subject = json_gets(entry, "subject");
+	struct str group = member_text(subject, "group"), kind = member_text(subject, "kind"),
+		   namespace = member_text(subject, "namespace"), name = member_text(subject, "name");
+	struct kubectl *k = p->k;
+	char key[KEY_MAX];
+	if (!e->before && !e->is_first) {
+		buf_adds(out, "(the change before this one is not listed any more: " LOG_CHANGES_KEPT ")\n");
+		return;
+	}
+	write_key(key, group, kind, namespace, name);
+	struct str *limit = map_get(&p->limits, str_of(key));
+	for (size_t i = 0; i < k->discovery.n && !limit; i++) {
+		const struct api_resource *type = &k->discovery.resources[i];
+		if (str_eq(type->resource.group, group) && str_eq(type->kind, kind)) {
+			limit = arena_array(&k->arena, struct str, 1);
+			*limit = log_limit_of(k, type, namespace, name, "historyLimit");
+			map_set(&p->limits, str_of(key), limit, NULL);
+		}
+	}
+	buf_printf(out, "(a revision that this needs is not kept any more: " STR_FMT ")\n",
+		STR_ARG(limit ? *limit : STR("the server does not serve its kind now")));
+}
+
 static void write_change(
 	struct printer *p, const struct log_entry *e, const struct json *entry, struct json *const states[2], struct buf *out)
 {
@@ -132,7 +165,7 @@ static void write_change(
 	bool is_secret = !member_text(subject, "group").n && str_is(member_text(subject, "kind"), "Secret");
 	bool is_deleted = str_is(member_text(change, "type"), "Deleted");
 	if ((!states[0] && !e->is_first) || (!states[1] && !is_deleted)) {
-		buf_adds(out, "(a revision that this needs is not kept any more)\n");
+		write_limit(p, e, entry, out);
 		return;
 	}
 	struct json *both[] = {states[0], states[1]};
@@ -284,12 +317,6 @@ static bool print_now(struct printer *p)
 	buf_clear(&k->notes);
 	buf_clear(&k->out);
 	return is_printed;
-}
-
-static void write_key(char ret[KEY_MAX], struct str group, struct str kind, struct str namespace, struct str name)
-{
-	snprintf(ret, KEY_MAX, STR_FMT "/" STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(group), STR_ARG(kind), STR_ARG(namespace),
-		STR_ARG(name));
 }
 
 static bool is_meant(struct printer *p, const struct json *history)
@@ -574,10 +601,12 @@ static int run(struct kubectl *k)
 	arena_init(&p.arena, ENTRY_TREE_MAX);
 	map_init(&p.named, TAIL_MAX);
 	map_init(&p.labelled, TAIL_MAX);
+	map_init(&p.limits, TAIL_MAX);
 	p.subjects = mem_array(SUBJECTS_MAX, sizeof(*p.subjects));
 	int r = kubectl_find_all(k, add_subject, &p);
 	r = r ? r : look(&p);
 	mem_free(p.subjects);
+	map_done(&p.limits);
 	map_done(&p.labelled);
 	map_done(&p.named);
 	arena_done(&p.arena);

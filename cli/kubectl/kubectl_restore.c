@@ -1,6 +1,7 @@
 /* The command restore. A History outlives its object, and its last state is the source of the new one. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl_undo.h"
+#include "cli/kubectl/log_entries.h"
 #include "cli/kubectl/put_back.h"
 
 enum { BODY_MAX = 16 << 20 };
@@ -113,7 +114,8 @@ int restore_list(struct kubectl *k, struct revisions *ret)
 	}
 	int r = revisions_list(k, ret);
 	if (!ret->history && (!r || answer_is_absent(&k->answer, &k->target))) {
-		r = kubectl_fail(k, "nothing was recorded of " STR_FMT, STR_ARG(kubectl_name(k)));
+		r = kubectl_fail(k, "nothing was recorded of " STR_FMT " (" STR_FMT ")", STR_ARG(kubectl_name(k)),
+			STR_ARG(log_limit_of(k, k->type, k->target.namespace, k->target.name, "keepDeleted")));
 	}
 	return r;
 }

@@ -10,7 +10,7 @@
 #include "api/model/members.h"
 #include "api/record/changes.h"
 #include "api/record/state.h"
-#include "cli/kubectl/kubectl.h"
+#include "cli/kubectl/log_entries.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -440,6 +440,10 @@ struct revision *revisions_find(struct kubectl *k, const struct revisions *r, in
 	struct revision *found = find_earlier(r, number);
 	if (!found) {
 		kubectl_fail(k, "unable to find revision %lld of " STR_FMT, (long long)number, STR_ARG(kubectl_name(k)));
+	}
+	if (!found && r->history && r->n > 0 && number > 0 && number < r->v[r->n - 1].number) {
+		buf_printf(&k->err, ": it is not kept any more (" STR_FMT ")",
+			STR_ARG(log_limit_of(k, k->type, k->target.namespace, k->target.name, "historyLimit")));
 	}
 	return found;
 }

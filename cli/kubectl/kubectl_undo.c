@@ -306,15 +306,20 @@ bool undo_ask_whether(struct kubectl *k, const struct buf *diff, const struct re
 	return false;
 }
 
-bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r)
+void undo_warn_of_applied(struct kubectl *k)
 {
 	const struct json *annotations = json_gets(json_gets(k->object, "metadata"), "annotations");
 	if (member_text(annotations, LAST_APPLIED).n) {
 		kubectl_note(k,
 			"Warning: " STR_FMT " has been applied from a file, and " LAST_APPLIED
-			" stays as it is: the next kubectl apply of that file makes the change again. Change the file, too",
+			" stays as it is: the next kubectl apply of that file repeats the change. Change the file, too",
 			STR_ARG(kubectl_name(k)));
 	}
+}
+
+bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r)
+{
+	undo_warn_of_applied(k);
 	return undo_ask_whether(k, diff, r, "will be restored to", "was left as it is");
 }
 

@@ -11,6 +11,8 @@
 bool undo_is_dry(const struct kubectl *k, const char *where);
 /* Is the difference shown? On a terminal, and in a dry run. */
 bool undo_shows(const struct kubectl *k);
+/* Notes that the next kubectl apply would revert the undo, if k->object has been applied from a file. */
+void undo_warn_of_applied(struct kubectl *k);
 /* Shows the difference, and asks on a terminal unless --yes is given. Returns false if the user
  * declines; then k->out has the answer. */
 bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r);

@@ -354,6 +354,64 @@ static const char *reason_of(struct kubectl *k, const struct json *recorder, con
 	return NULL;
 }
 
+/* The text of a setting that the server fills in. */
+static void add_setting(struct buf *out, const struct json *recorder, const char *name)
+{
+	const struct json *value = json_get(json_gets(recorder, "spec"), str_of(name));
+	buf_printf(out, "spec.%s of Recorder " STR_FMT " is ", name,
+		STR_ARG(member_text(json_gets(recorder, "metadata"), "name")));
+	if (json_is(value, JSON_STRING)) {
+		buf_add_str(out, json_text(value));
+	} else if (value) {
+		json_encode(out, value);
+	} else {
+		buf_adds(out, "not set");
+	}
+}
+
+/* The Recorder whose name sorts first records an object that several select. The labels of an object that is gone are not
+ * known, so then each Recorder is named that may have recorded it. Empty: there is none. */
+static struct str limit_of(struct kubectl *k, const struct json *list, const struct api_resource *type,
+	const struct target *object, const char *setting)
+{
+	const struct json *items = json_gets(list, "items"), *recorder;
+	const struct target namespace = {&namespaces, STR(""), object->namespace, NULL};
+	bool is_selected_by_one = false;
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, NAMED_MAX);
+	for (uint32_t i = 0; (recorder = list_item(items, i)) && !is_selected_by_one; i++) {
+		const struct json *of_namespace = json_gets(json_gets(recorder, "spec"), "namespaceSelector");
+		if (!names_type(recorder, type) || (namespace.name.n && !is_selected(k, &namespace, of_namespace))) {
+			continue;
+		}
+		is_selected_by_one = !reason_of(k, recorder, object);
+		if (is_selected_by_one) {
+			buf_clear(&text);
+		}
+		buf_adds(&text, text.n ? ", " : "");
+		add_setting(&text, recorder, setting);
+	}
+	return arena_dup(&k->arena, buf_str(&text));
+}
+
+struct str log_limit_of(
+	struct kubectl *k, const struct api_resource *type, struct str namespace, struct str name, const char *setting)
+{
+	const struct target all = {&recorders, STR(""), STR(""), NULL}, object = {&type->resource, namespace, name, NULL};
+	struct answer answer;
+	answer_init(&answer);
+	int error = rest_list(k->client, &all, &(struct list_options){0}, &answer);
+	struct str ret = error ? STR("") : limit_of(k, answer.body, type, &object, setting);
+	if (error) {
+		ret = arena_printf(
+			&k->arena, "spec.%s of its Recorder cannot be read: " STR_FMT, setting, STR_ARG(answer.message));
+	} else if (!ret.n) {
+		ret = STR("no Recorder records it now");
+	}
+	answer_done(&answer);
+	return ret;
+}
+
 static void explain_type(struct kubectl *k, const struct json *list, const struct api_resource *type, struct str name)
 {
 	const struct json *items = json_gets(list, "items"), *recorder;
@@ -394,15 +452,16 @@ static void explain_filter(struct kubectl *k, const struct log_entries *e)
 	kubectl_note(k, "No changes found: %llu changes are recorded, and none of them is what the flags ask for.",
 		(unsigned long long)e->n_changes);
 	if (e->n_unlisted) {
-		kubectl_note(k, "%llu older changes are not listed any more: a History lists its last 50.",
+		kubectl_note(k, "%llu older changes are not listed any more: " LOG_CHANGES_KEPT ".",
 			(unsigned long long)e->n_unlisted);
 	}
 }
 
 void log_explain_nothing(struct kubectl *k, const struct log_entries *e, const struct api_resource *type, struct str name)
 {
+	const struct str namespace = str_of(type && type->is_namespaced ? k->ns : "");
 	const struct target all = {&recorders, STR(""), STR(""), NULL},
-			    one = {type ? &type->resource : NULL, str_of(k->ns), name, NULL};
+			    one = {type ? &type->resource : NULL, namespace, name, NULL};
 	struct answer answer;
 	answer_init(&answer);
 	if (e->n_changes) {
@@ -418,10 +477,15 @@ void log_explain_nothing(struct kubectl *k, const struct log_entries *e, const s
 	} else {
 		struct answer found;
 		answer_init(&found);
-		bool is_absent = name.n && type->is_namespaced && rest_find_metadata(k->client, &one, &found) == REST_ABSENT;
+		bool is_absent = name.n && rest_find_metadata(k->client, &one, &found) == REST_ABSENT;
 		answer_done(&found);
 		if (is_absent) {
 			kubectl_note(k, "No changes found: it does not exist, and nothing of it is recorded.");
+			struct str limit = limit_of(k, answer.body, type, &one, "keepDeleted");
+			if (limit.n) {
+				kubectl_note(k, "The History of a deleted object is removed after a time: " STR_FMT ".",
+					STR_ARG(limit));
+			}
 		} else {
 			explain_type(k, answer.body, type, name);
 		}

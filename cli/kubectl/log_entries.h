@@ -48,6 +48,12 @@ void log_entries_forget(struct log_entries *e, const struct json *history);
 void log_entries_sort(struct log_entries *e);
 void log_entries_clear(struct log_entries *e); /* what was seen stays */
 
+/* Which Recorder's setting has removed something of an object, for the end of a sentence: "spec.historyLimit of Recorder web is
+ * 10". Asks the server. */
+struct str log_limit_of(
+	struct kubectl *k, const struct api_resource *type, struct str namespace, struct str name, const char *setting);
+/* The limit of the list of changes, in docs/how-to/limits.md. */
+#define LOG_CHANGES_KEPT "a History lists its last 50 changes, and 64 KiB of them"
 /* Notes why there is nothing to print. type: NULL for all types; name: empty for all objects of the type. */
 void log_explain_nothing(struct kubectl *k, const struct log_entries *e, const struct api_resource *type, struct str name);
 

@@ -235,6 +235,7 @@ static int writing_undo(struct writing *w, struct revisions *all)
 	if (plan.is_as_it_is && w->wish.is_dry) {
 		return writing_show(w, plan.now, plan.now);
 	}
+	undo_warn_of_applied(&w->k);
 	answer_init(&answer);
 	int r = carry_out_undo(w, all, &plan, &answer);
 	answer_done(&answer);

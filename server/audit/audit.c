@@ -182,7 +182,7 @@ void audit_write(struct audit *a, const struct audit_event *e)
 /* ---- the queue ---- */
 
 /* Bytes are counted here, not only by the queue. The queue is empty as soon as its writer has
- * taken all of it, and a disk that hangs would make room for as much again. So bytes that are
+ * taken all of it, and a disk that hangs would let in twice as much. So bytes that are
  * being written count as waiting. */
 
 enum {

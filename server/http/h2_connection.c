@@ -677,6 +677,7 @@ void h2_connection_sweep(struct h2_connection *c)
 	int64_t stall_ms = is_in_the_way ? LEAVE_MS : c->thread->is_draining ? o->drain_stall_ms : o->body_timeout_ms;
 	bool is_stuck = c->rest && now - c->moved_ms > stall_ms;
 	if (is_stuck || (c->head_ms && now - c->head_ms > o->header_timeout_ms)) {
+		http_count(&server_of(c)->stalled, c->thread->is_draining ? c->n_streams : 0);
 		give_up(c);
 		return;
 	}

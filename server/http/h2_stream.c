@@ -714,6 +714,7 @@ void h2_stream_sweep(struct h2_stream *s)
 		is_late = passed_ms > p.whole_ms || t->now_ms - MAX(s->since_ms, s->heard_ms) > p.silent_ms;
 	}
 	if (s->id >= 0 && is_late) {
+		http_count(&server_of(s)->stalled, t->is_draining && !s->was_reset);
 		reset(s, NGHTTP2_CANCEL);
 	}
 }

@@ -80,12 +80,13 @@ struct keeper {
 	_Atomic int64_t hurry_until_ms; /* keeper_hurry_bodies() */
 	int64_t sweep_ms;               /* between two sweeps */
 
-	pthread_mutex_t lock; /* guards the next seven; never held over a callback but suspend and resume */
+	pthread_mutex_t lock; /* guards the next eight; never held over a callback but suspend and resume */
 	struct ring rings[N_KEEPER_STANDINGS];
 	size_t n_guests;
 	size_t n_accepted;   /* handed on, not yet added */
 	struct list lingers; /* of linger.link */
 	size_t n_lingers;
+	size_t n_stalled;       /* keeper_count_stalled() */
 	bool is_closed;         /* the listener */
 	pthread_cond_t changed; /* is_closed, or no connection is left */
 
@@ -279,6 +280,14 @@ void keeper_remove(struct keeper *k, struct keeper_connection *c)
 	}
 	keeper_announce_if_empty(k);
 	pthread_mutex_unlock(&k->lock);
+}
+
+size_t keeper_count_stalled(struct keeper *k)
+{
+	pthread_mutex_lock(&k->lock);
+	size_t n = k->n_stalled;
+	pthread_mutex_unlock(&k->lock);
+	return n;
 }
 
 size_t keeper_count(struct keeper *k)
@@ -669,7 +678,9 @@ static void keeper_sweep(struct keeper *k, bool is_draining)
 			struct keeper_connection *c = list_entry(it, struct keeper_connection, link);
 			enum keeper_phase phase = phase_of(c);
 			bool is_resting = phase == KEEPER_HANDSHAKE || phase == KEEPER_FIRST || phase == KEEPER_IDLE;
-			if ((has_deadlines && is_overdue(k, c, now, is_draining)) || (is_draining && is_resting)) {
+			bool is_late = has_deadlines && is_overdue(k, c, now, is_draining);
+			if (is_late || (is_draining && is_resting)) {
+				k->n_stalled += is_draining && !is_resting;
 				connection_cut(k, c);
 			}
 		}

@@ -152,5 +152,6 @@ void keeper_cut_all(struct keeper *k);
 /* Waits until no connection is left, or until that monotonic time. True: the keeper is empty. */
 bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms);
 size_t keeper_count(struct keeper *k);
+size_t keeper_count_stalled(struct keeper *k); /* those that a drain has cut, since they neither took nor sent anything */
 
 #endif

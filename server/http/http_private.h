@@ -71,6 +71,7 @@ struct http_server {
 
 	_Atomic uint64_t connections_total, handshakes_failed, requests_total, requests_invalid, bytes_sent;
 	_Atomic uint64_t http2_connections, http2_abuses, http2_refused, answers_evicted;
+	_Atomic uint64_t stalled; /* streams of HTTP/2 that a drain has cut; the keeper and the pump count theirs */
 	struct unsent unsent;
 };
 

@@ -32,6 +32,7 @@ enum {
 struct pump_thread {
 	pthread_t id;
 	_Atomic int64_t stall_ms;
+	_Atomic uint64_t n_stalled; /* streams that were cut for it */
 	int epoll, wakeup; /* wakeup: an eventfd in epoll */
 	/* Anybody pushes, this thread takes all at once: so no push can be fooled by what came
 	 * back. */
@@ -331,6 +332,7 @@ static void check_stalls(struct pump_thread *t)
 			break;
 		}
 		s->is_gone = true;
+		atomic_fetch_add_explicit(&t->n_stalled, 1, memory_order_relaxed);
 		enqueue(t, s);
 	}
 }
@@ -398,6 +400,15 @@ void pump_set_patience(struct pump *p, int64_t stall_ms)
 	for (unsigned i = 0; i < p->n_threads; i++) {
 		atomic_store_explicit(&p->threads[i].stall_ms, stall_ms, memory_order_relaxed);
 	}
+}
+
+uint64_t pump_count_stalled(const struct pump *p)
+{
+	uint64_t n = 0;
+	for (unsigned i = 0; i < p->n_threads; i++) {
+		n += atomic_load_explicit(&p->threads[i].n_stalled, memory_order_relaxed);
+	}
+	return n;
 }
 
 struct pump *pump_free(struct pump *p)

@@ -48,6 +48,7 @@ struct pump_stream {
 struct pump *pump_new(unsigned n_threads);
 struct pump *pump_free(struct pump *p);                   /* no stream may be left */
 void pump_set_patience(struct pump *p, int64_t stall_ms); /* who takes nothing for so long is cut; any thread */
+uint64_t pump_count_stalled(const struct pump *p);        /* those that were cut for that; any thread */
 
 void pump_prepare(struct pump *p, struct pump_stream *s);
 void pump_start(struct pump_stream *s); /* from now on the pump's; not every prepared stream need be started */

@@ -504,17 +504,43 @@ void http_server_leave(struct http_server *s)
 	atomic_store_explicit(&s->is_leaving, true, memory_order_relaxed);
 }
 
+static uint64_t count_stalled(struct http_server *s)
+{
+	return atomic_load_explicit(&s->stalled, memory_order_relaxed) + keeper_count_stalled(s->keeper) +
+		pump_count_stalled(s->pump);
+}
+
+/* Says which requests a drain has ended before their time. */
+static void report_drain(struct http_server *s, uint64_t n_stalled, size_t n_late)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 1024);
+	if (n_stalled > 0) {
+		buf_printf(&text, "%llu requests were cut: their clients had neither read nor sent anything for %g s",
+			(unsigned long long)n_stalled, (double)s->options.drain_stall_ms / 1000);
+		server_notify(s, buf_str(&text));
+	}
+	if (n_late > 0) {
+		buf_clear(&text);
+		buf_printf(&text, "%zu connections were cut: their requests took longer than there was time", n_late);
+		server_notify(s, buf_str(&text));
+	}
+}
+
 /* Drains. Each flag is set before the streams are woken: a stream that reads because of the wake
  * must see it. */
 bool http_server_drain(struct http_server *s, int64_t timeout_ms)
 {
 	int64_t until = clock_mono_ms() + timeout_ms;
+	uint64_t n_before = count_stalled(s);
 	atomic_store_explicit(&s->is_draining, true, memory_order_release);
 	keeper_drain(s->keeper);
 	pump_set_patience(s->pump, s->options.drain_stall_ms);
 	h2_nudge(s->h2);
 	http_stream_wake_all(s);
-	if (keeper_wait_until_empty(s->keeper, until)) {
+	bool is_empty = keeper_wait_until_empty(s->keeper, until);
+	report_drain(s, count_stalled(s) - n_before, is_empty ? 0 : keeper_count(s->keeper));
+	if (is_empty) {
 		return true;
 	}
 	atomic_store_explicit(&s->is_cutting, true, memory_order_release);

@@ -12,7 +12,7 @@
  * The cache's history decides what to do (server/revisions/snapshot_plan.h), and the engine of all writes does it (server/write/write.h): the
  * revision that is made or renumbered is its object, with the rules and guards of any write. Beside them the transaction is guarded by: no
  * revision has come into the history, or to another number, since the cache's revision; what is trimmed is as it was, and nothing has come
- * to refer to it. A guard that fails makes the engine read again and decide again. */
+ * to refer to it. If a guard fails, the engine reads and decides again. */
 void snapshot_answer(struct request *q, struct object *sent, struct str manager);
 
 /* GET .../controllerrevisions/NAME/diff?from=OTHER: what leads from the data of OTHER to that of NAME, as a JSON patch or a

@@ -39,6 +39,27 @@ def test_undo_shows_what_it_would_do_and_does_that(look, ui, room):
     assert room.one("configmaps", "settings")["data"]["color"] == "red"
 
 
+def test_undo_says_what_the_user_must_know_first(look, ui, room):
+    """That kubectl apply of the file reverts it; and of a refusal that stays the same, that there is no use in another try."""
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    body = {"metadata": {"name": "settings", "annotations": applied}, "data": {"color": "red"}}
+    assert room.server.post(room.path("configmaps"), body).status == 201
+    recorded = f"{V1}/namespaces/{room.namespace}/histories?fieldSelector=spec.subject.name=settings"
+    for n, change in ((1, {"data": {"color": "blue"}}), (2, {"immutable": True})):
+        room.until(lambda n=n: [h["status"]["totalChanges"] for h in room.server.get(recorded).json["items"]] == [n], "it is recorded")
+        assert room.server.patch(room.path("configmaps", "settings"), change, kind=MERGE).status == 200
+        page = look(f"/history/-/ConfigMap/{room.namespace}/settings?from=1&to=1", of=ui("--write"))
+        if n == 1:
+            page.click("[data-testid=undo-button]")
+            page.wait_text("[data-testid=undo-preview] .notes", "has been applied from a file")
+            page.press("Escape")
+        else:
+            page.expect("422")
+            page.click("[data-testid=undo-button]")
+            page.wait_text("[data-testid=undo-preview] [data-testid=error]", "Retrying does not help.")
+            assert page.count("[data-testid=undo-preview] [data-testid=error] button") == 0
+
+
 def test_after_undo_of_own_revisions_the_newest_is_shown(look, ui, room):
     """The revision that was written again has a new number. The page reads them again, and misses none."""
     room.running("web", replicas=0)

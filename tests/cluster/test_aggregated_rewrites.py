@@ -154,7 +154,7 @@ def test_no_op_writes__bring_objects_into_the_version_that_is_stored(served):
 def test_no_op_writes__are_told_to_watches(served):
     served.store("v1beta1")
     namespace = served.cluster.make_namespace()
-    named = Named(served, namespace, "told")
+    named = Named(served, namespace, "seen")
     served.store("v1")
     before = named.get()
     since = served.cluster.kube.get(served.path(namespace)).json["metadata"]["resourceVersion"]

@@ -62,9 +62,9 @@ def heap(server):
     return garbage.Heap(server.client, own, other)
 
 
-@pytest.mark.parametrize("play", garbage.SCENARIOS, ids=lambda play: play.__name__)
-def test_scenario(heap, play):
-    play(heap)
+@pytest.mark.parametrize("scenario", garbage.SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_scenario(heap, scenario):
+    scenario(heap)
 
 
 def test_namespaces_are_emptied(heap):

@@ -530,7 +530,7 @@ def test_metrics_count_as_kube_apiservers_do(scene, cluster):
 
 def test_what_is_not_evaluated_is_told(scene, cluster):
     log = cluster.behind["annals"].replicas[0].stderr
-    name, since = f"told.{scene.name}.example.com", log.mark()
+    name, since = f"noted.{scene.name}.example.com", log.mark()
     conditions = [{"name": "never", "expression": "false"}]
     scene.configure("Validating", scene.webhook(name, matchConditions=conditions))
     assert log.wait(f'webhook .{name}. of configuration .* has matchConditions', since)

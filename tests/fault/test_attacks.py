@@ -203,6 +203,37 @@ def test_memory_of_answers_in_the_making_is_bounded(server):
     assert resident(server.pid, "VmHWM") < CONTAINER
 
 
+BUDGET = 64 * MIB  # of answers, and as much for writes
+N_OBJECTS = 40  # of LARGE
+
+
+def test_container_of_the_formula_holds_everything_at_once(certificates, folder):
+    """docs/how-to/limits.md: 128 MiB, both budgets, and twice the size of all objects. All objects have been changed, so the cache keeps what
+    it may of former ones; answers that nobody takes and bodies that do not come fill the budgets; and others list in every form."""
+    store = processes.Etcd(folder / "etcd")
+    server = processes.Serve(store.endpoint, certificates)
+    if processes_are_sanitized(server.pid):
+        pytest.skip("a sanitizer keeps what has been freed")
+    assert server.post(revisions(), revision("small")).status == 201
+    fill(server, N_OBJECTS)
+    for i in range(N_OBJECTS):
+        assert server.patch(f"{revisions()}/large{i:03}", {"metadata": {"labels": {"changed": "yes"}}}).status == 200
+    mark = f"{N_OBJECTS} objects: {resident(server.pid) / MIB:.0f} MiB"
+    answers = attacks.Stalled(server.client, revisions() + "/large000", connections=4, streams=100)
+    bodies = attacks.Unfinished(server.client, n=3 * MIB - 1, length=3 * MIB, connections=10, streams=1)
+    with answers, bodies:
+        answers.ready()
+        for name in ("read", "mutating"):
+            full = f"annals_{name}_request_bytes"
+            processes.retry_until(lambda: metric(server, full) > BUDGET * 3 / 4, f"{full} to be near its limit")
+        for accept in attacks.LIST_TYPES:
+            with attacks.Lists(server.client, revisions(), accept, streams=8) as lists:
+                processes.retry_until(lambda lists=lists: sum(lists.statuses.values()) >= 8, f"lists as {accept}")
+    most = resident(server.pid, "VmHWM")
+    print(f"{mark}, {most / MIB:.0f} MiB at most, {answers}, {bodies}")
+    assert most < 128 * MIB + 2 * BUDGET + 2 * N_OBJECTS * LARGE
+
+
 EVERYTHING = {"namespace": "*", "apiGroup": "*", "resource": "*", "nonResourcePath": "*"}
 ASK_ROUNDS = 15
 ROUNDS_SANITIZED = 3  # ThreadSanitizer takes seconds for each answer of a megabyte

@@ -23,9 +23,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", GOOD)
-def test_story__may_leave_out_what_nobody_saw(told):
-    stories.check_story("w", told, LIFE)
+@pytest.mark.parametrize("listed", GOOD)
+def test_story__may_leave_out_what_nobody_saw(listed):
+    stories.check_story("w", listed, LIFE)
 
 
 @pytest.mark.parametrize("reason", WRONG)

@@ -83,10 +83,19 @@ class Sources(unittest.TestCase):
         return [(line, what.split('"')[1]) for line, what in prose.check_source(name, text)]
 
     def test_comments_and_texts_are_read_and_code_is_not(self):
-        self.assertEqual(self.named('int told; /* what was told */\nputs("nobody is told");\nf(told, "told");\n'), [(1, "told"), (2, "told")])
+        self.assertEqual(self.named('int told; /* what was told */\nputs("nobody is told");\nf(told, "told");\n'), [(1, "told"), (2, "told"), (3, "told")])
         self.assertEqual(self.named("told = 1  # as told before\nx = f'is {told} here'\n", "a.py"), [(1, "told")])
         self.assertEqual(self.named("// It mends that.\nconst s = `is ${told} here`;\n", "a.js"), [(1, "mends")])
         self.assertEqual(self.named("told=1 # makes it again\n", "a.sh"), [(1, "makes it again")])
+
+    def test_yaml_and_templates_are_read_as_a_whole(self):
+        self.assertEqual(self.named("# It is told\ntext: nobody believes\n{{ told }}\n", "a.yaml"), [(1, "told"), (2, "believes")])
+        self.assertEqual(self.named("{{- /* It mends that. */ -}}\nplain told\n", "a.tpl"), [(1, "mends"), (2, "told")])
+        self.assertEqual(self.named("told = files('told.c') # and told\n", "meson.build"), [(1, "told"), (1, "told")])
+
+    def test_what_is_made_again_may_have_a_name(self):
+        self.assertEqual(self.named("// It makes a deleted node again.\n"), [(1, "makes a deleted node again")])
+        self.assertEqual(self.named("// It makes room. Then it reads again.\n"), [])
 
     def test_a_phrase_may_go_over_the_end_of_a_line(self):
         self.assertEqual(self.named("/* One line\n * tells\n * of it. */"), [(2, "tells\n * of")])
@@ -110,6 +119,9 @@ class Pages(unittest.TestCase):
         self.assertEqual({line for line, _ in found("Fine.\nWhat up has within and\nserve has not.\n")}, {6})
         self.assertEqual([line for line, _ in found("What `annals up` has and `annals\nserve` has not.\n")], [5])
         self.assertEqual(found("A service has not come up.\n"), [])
+
+    def test_headings_and_rows_of_tables_are_read_too(self):
+        self.assertEqual([line for line, _ in found("## Nobody is told\n\n| a | b |\n| --- | --- |\n| make it again | `told` |\n")], [5, 9])
 
     def test_pages_that_a_program_writes_are_not_read(self):
         mark = '\nThis page is made from the source: `make docs` writes it anew.\n\n'

@@ -4,6 +4,7 @@ import concurrent.futures
 import http.client
 import json
 import pathlib
+import random
 import re
 import select
 import socket
@@ -354,6 +355,36 @@ def test_collector_keeps_600_bytes_of_an_object(up):
     make_all("then", n)
     used = anonymous_memory(c.pid) - before
     assert used < n * 600 + rest, f"{used} bytes for {n} objects"
+
+
+def test_annals_up_keeps_one_kib_of_an_object_beside_its_text(up):
+    """docs/how-to/limits.md: of everything that runs there, the cache, all controllers and the recorder."""
+    n, rest = 4000, 2 << 20
+    server = up()
+    if "libasan" in pathlib.Path(f"/proc/{server.pid}/maps").read_text() or "libtsan" in pathlib.Path(f"/proc/{server.pid}/maps").read_text():
+        pytest.skip("a sanitizer keeps what has been freed")
+
+    def make_all(name, n):
+        """Over one connection. Returns the bytes of the answers; what is collected last has been shown behind all others."""
+        connection, size = server.client.connect(), 0
+        for i in range(n):
+            body = {"metadata": {"name": f"{name}-{i}", "labels": {"app": "web"}}, "data": {"text": random.randbytes(512).hex()}}
+            connection.request("POST", path_of("default", "configmaps"), json.dumps(body), {"Content-Type": "application/json", "Accept": "application/json"})
+            answer = connection.getresponse()
+            size += len(answer.read())
+            assert answer.status == 201
+        connection.close()
+        make_map(server, "default", f"{name}-last", ownerReferences=[{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": f"of-{name}"}])
+        retry_until(lambda: server.get(path_of("default", f"configmaps/{name}-last")).status == 404, "the last one is collected")
+        return size
+
+    make_all("first", 300)
+    before = anonymous_memory(server.pid)
+    size = make_all("then", n)
+    retry_until(lambda: anonymous_memory(server.pid) - before < size + n * 1024 + rest, "memory to be what it may be")
+    used = anonymous_memory(server.pid) - before
+    assert used > size / 2, "the objects are not where they are looked for"
+    print(f"{used / n:.0f} bytes for each object of {size / n:.0f}")
 
 
 def own_address():

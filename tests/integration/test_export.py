@@ -355,19 +355,19 @@ def test_import__moves_a_replaced_revision_in_the_index(full, tmp_path):
 
 def test_import__writes_a_replaced_history_together_with_its_new_revision(full, store, tmp_path):
     """What shows a History shows the revision that it names, at every moment."""
-    assert full.server.post(f"{CORE}/configmaps", meta("told")).status == 201
-    told = Recorded(full.server, "shop", "ConfigMap", "told")
-    told.take("Created")
+    assert full.server.post(f"{CORE}/configmaps", meta("shown")).status == 201
+    shown = Recorded(full.server, "shop", "ConfigMap", "shown")
+    shown.take("Created")
     before = full.export(tmp_path / "before")
-    assert full.server.patch(told.path, {"data": {"k": "v"}}).status == 200
-    told.take("Changed")
+    assert full.server.patch(shown.path, {"data": {"k": "v"}}).status == 200
+    shown.take("Changed")
     after = full.export(tmp_path / "after")
     copy = store()
     copy.imports(before, "--exact")
     assert re.match("1 created, .* 2 replaced", copy.imports(after, "--exact", "--on-conflict=replace"))
     found = json.loads(copy.etcd.ctl("get", "--prefix", "/annals/objects/annals.dev/", "-w", "json"))["kvs"]
     revision_of = {base64.b64decode(kv["key"]).decode().rsplit("/", 1)[1]: kv["mod_revision"] for kv in found}
-    history = copy.get(f"annals.dev/histories/shop/{told.history['metadata']['name']}")
+    history = copy.get(f"annals.dev/histories/shop/{shown.history['metadata']['name']}")
     assert revision_of[history["metadata"]["name"]] == revision_of[history["status"]["revision"]["name"]]
     copy.assert_sound()
 

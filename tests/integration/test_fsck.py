@@ -233,9 +233,9 @@ def test_fsck__finds_a_history_whose_last_state_is_gone(world):
     taken = world.server.post(f"{below}/snapshots", {"spec": {"owner": owner, "data": {"x": 1}, "change": change}})
     assert taken.status == 201 and world.findings() == []
     assert world.server.delete(f"{below}/controllerrevisions/{taken.json['status']['revision']['name']}").status == 200
-    told = [("told", "histories.annals.dev default/web"), ("record", "histories.annals.dev default/web")]
-    assert world.findings() == world.findings("--repair") == told
-    assert "is not there, which is said to hold its last state" in world.fsck().stdout
+    lost = [("state", "histories.annals.dev default/web"), ("record", "histories.annals.dev default/web")]
+    assert world.findings() == world.findings("--repair") == lost
+    assert "is not there, which should hold its last state" in world.fsck().stdout
 
 
 def test_fsck__finds_what_is_referred_to_without_protection(world):

@@ -38,9 +38,9 @@ def heap(world, request):
 
 
 # seeds: R5 R19
-@pytest.mark.parametrize("play", SCENARIOS, ids=lambda play: play.__name__)
-def test_scenario(heap, play):
-    play(heap)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_scenario(heap, scenario):
+    scenario(heap)
 
 
 # ---- many ----

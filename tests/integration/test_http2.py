@@ -197,15 +197,15 @@ def test_http2__hundred_watches_share_a_connection(annals, session, path):
     watches = [session.begin("GET", f"{path}?watch=1&labelSelector=n%21%3D{i}", write=False) for i in range(99)]
     send_all(session, watches)
     assert session.wait(lambda: all(stream.status == 200 for stream in watches))
-    session.post(path, json.dumps(revision("told", labels={"n": "7"})).encode())
-    told = [stream for i, stream in enumerate(watches) if i != 7]
-    assert session.wait(lambda: all(stream.body.endswith(b"\n") for stream in told))
-    assert {(event["type"], event["object"]["metadata"]["name"]) for event in (json.loads(stream.body) for stream in told)} == {("ADDED", "told")}
+    session.post(path, json.dumps(revision("seen", labels={"n": "7"})).encode())
+    reached = [stream for i, stream in enumerate(watches) if i != 7]
+    assert session.wait(lambda: all(stream.body.endswith(b"\n") for stream in reached))
+    assert {(event["type"], event["object"]["metadata"]["name"]) for event in (json.loads(stream.body) for stream in reached)} == {("ADDED", "seen")}
     # Each can be left by itself, and its place is free again.
     for stream in watches[:50]:
         session.write(http2.rst_stream(stream.number))
     for _ in range(100):
-        assert session.get(path + "/told").status == 200
+        assert session.get(path + "/seen").status == 200
     assert not watches[7].body and not any(stream.is_over for stream in watches[50:])
 
 

@@ -134,7 +134,7 @@ def test_log__shows_differences(log, shop):
     deleted = log("cm/b", "-p").split("\n\n")[1]
     assert deleted.splitlines()[0].endswith("Deleted") and "-  name: b" in deleted
     shop["a"].patch({"data": {"x": "3"}}, limit=1)
-    assert "(a revision that this needs is not kept any more)" in log("cm/a", "-p")
+    assert "(a revision that this needs is not kept any more: no Recorder records it now)" in log("cm/a", "-p")
     assert "\x1b[32m+  x: \"3\"" in log("cm/a", "-p", "--color=always")
     assert "--patch goes with" in log("-p", "-o", "json", status=2)
 
@@ -211,7 +211,7 @@ def test_log__says_why_there_is_nothing(quiet):
         assert made.status == 201, made
         processes.retry_until(lambda: "True" in str(quiet.get(f"{V1}/recorders/{name}").json.get("status", {}).get("conditions")), "it records")
 
-    secrets = [{"groups": [""], "resources": ["secrets"]}]
+    secrets, short = [{"groups": [""], "resources": ["secrets"]}], [{"groups": [""], "resources": ["serviceaccounts"]}]
     assert why() == why("cm") == why("cm/a") == "No changes found: there is no Recorder, so nothing is recorded.\n"
     record("others", resources=secrets, namespaceSelector={"matchLabels": {"team": "x"}})
     record("chosen", resources=secrets, objectSelector={"matchExpressions": [{"key": "app", "operator": "In", "values": ["x", "y"]}]})
@@ -220,6 +220,10 @@ def test_log__says_why_there_is_nothing(quiet):
     assert why("cm/a") == "No changes found: no Recorder names configmaps (kubectl get recorders).\n" == why("configmaps")
     assert why("cm/none") == "No changes found: it does not exist, and nothing of it is recorded.\n"
     assert why() == "No changes found in namespace default.\n"
+    record("short", resources=short, keepDeleted="1m0s")
+    gone = "No changes found: it does not exist, and nothing of it is recorded.\nThe History of a deleted object is removed after a time: "
+    assert why("sa/gone") == f"{gone}spec.keepDeleted of Recorder short is 1m0s.\n"
+    assert why("secret/gone") == f"{gone}spec.keepDeleted of Recorder chosen is 720h0m0s.\n"
     said = why("secret/s")
     assert "Recorder others selects other namespaces (spec.namespaceSelector)" in said
     assert "Recorder chosen selects other objects (spec.objectSelector)" in said
@@ -229,11 +233,46 @@ def test_log__says_why_there_is_nothing(quiet):
     assert why("secrets", "--by=nobody") == "No changes found: 1 changes are recorded, and none of them is what the flags ask for.\n"
 
 
+def test_log__names_the_limits_that_have_removed_something(quiet):
+    """What a History does not list any more, and revisions that its Recorder does not keep."""
+    path = "/api/v1/namespaces/default/endpoints"
+    made = quiet.post(f"{V1}/recorders", {"metadata": {"name": "three"}, "spec": {
+        "resources": [{"groups": [""], "resources": ["endpoints"]}], "historyLimit": 3, "objectSelector": {"matchLabels": {"app": "x"}}}})
+    assert made.status == 201, made
+    processes.retry_until(lambda: "True" in str(quiet.get(f"{V1}/recorders/three").json.get("status", {}).get("conditions")), "it records")
+
+    def recorded(n):
+        histories = quiet.get(f"{V1}/namespaces/default/histories?fieldSelector=spec.subject.name=e").json["items"]
+        return histories and histories[0]["status"]["totalChanges"] == n
+
+    def run(command, *arguments, status=0):
+        done = processes.run([processes.BIN, "kubectl", command, *arguments], env=quiet.kubectl_env())
+        assert done.returncode == status, done
+        return done
+
+    assert quiet.post(path, {"metadata": {"name": "e", "labels": {"app": "x"}}}).status == 201
+    processes.retry_until(lambda: recorded(1), "the first state")
+    for i in range(2, 54):
+        assert quiet.patch(f"{path}/e", {"metadata": {"labels": {"step": str(i)}}}).status == 200
+        processes.retry_until(lambda: recorded(i), f"state {i}")
+    nothing = run("log", "endpoints/e", "--by=nobody")
+    assert nothing.stderr == ("No changes found: 50 changes are recorded, and none of them is what the flags ask for.\n"
+                              "3 older changes are not listed any more: a History lists its last 50 changes, and 64 KiB of them.\n")
+    limit = "spec.historyLimit of Recorder three is 3"
+    differences = run("log", "endpoints/e", "-p", "--no-headers").stdout
+    assert differences.count(f"(a revision that this needs is not kept any more: {limit})") == 46
+    assert differences.count("(the change before this one is not listed any more: a History lists its last 50 changes") == 1
+    assert differences.count("+    step: ") == 3
+    assert f"unable to find revision 7 of endpoints/e: it is not kept any more ({limit})" in run("show", "endpoints/e", "--revision=7", status=1).stderr
+    assert "it is not kept" not in run("show", "endpoints/e", "--revision=700", status=1).stderr
+    assert "nothing was recorded of endpoints/none (spec.keepDeleted of Recorder three is 720h0m0s)" in run("restore", "endpoints/none", status=1).stderr
+
+
 class Follower:
     """kubectl annals log -w, as somebody reads it."""
 
-    def __init__(self, annals, namespace, *arguments):
-        self.process = processes.Process([processes.BIN, "kubectl", "log", "-w", "-n", namespace, *arguments], env=annals.kubectl_env())
+    def __init__(self, annals, namespace, *arguments, flag="-w"):
+        self.process = processes.Process([processes.BIN, "kubectl", "log", flag, "-n", namespace, *arguments], env=annals.kubectl_env())
         self.process.is_expected_to_end = True
 
     def lines(self, n):
@@ -246,8 +285,9 @@ class Follower:
         assert self.process.popen.wait(timeout=processes.PATIENCE) == -signal.SIGINT
 
 
-def test_log__follows(annals, namespace, shop):
-    follower = Follower(annals, namespace, "cm")
+@pytest.mark.parametrize("flag", ["-f", "--follow", "-w", "--watch"])
+def test_log__follows(annals, namespace, shop, flag):
+    follower = Follower(annals, namespace, "cm", flag=flag)
     try:
         first = follower.lines(5)
         shop["a"].patch({"data": {"x": "3"}}, paths=["/data/x"])

@@ -107,7 +107,8 @@ def test_revisions__are_found_by_the_numbers_they_had(plugin, settings):
     settings.patch({"data": {"color": "green", "size": "1"}})
     assert [row[0] for row in rows(plugin("history", "cm/settings").stdout)[1:]] == ["1", "3", "4"]
     assert plugin("show", "cm/settings", "--revision=2").stdout == plugin("show", "cm/settings", "--revision=4").stdout
-    assert "unable to find revision 7" in plugin("show", "cm/settings", "--revision=7", status=1).stderr
+    unknown = plugin("show", "cm/settings", "--revision=7", status=1).stderr
+    assert "unable to find revision 7 of configmap/settings\n" in unknown, "no limit has removed what never was"
 
 
 def test_revisions__are_found_by_numbers_that_no_change_has_any_more(plugin, settings):

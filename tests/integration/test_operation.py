@@ -289,6 +289,60 @@ def test_one_watch_too_many_is_429(etcd, serve):
     retry_until(lambda: server.get(PATH + "?watch=1&timeoutSeconds=1").status == 200, "the first watch's end")
 
 
+LIMIT = 8  # the least that has a reserve: an eighth of it
+
+
+@pytest.fixture
+def shared_with_bob(etcd, serve, folder):
+    """A server for LIMIT requests of each sort at a time, its etcd, and bob, who may do everything, but is no administrator."""
+    (folder / "tokens").write_text("of-bob,bob,uid-of-bob\n")
+    policy = {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy",
+              "spec": {"user": "bob", "namespace": "*", "apiGroup": "*", "resource": "*", "nonResourcePath": "*"}}
+    (folder / "policy").write_text(json.dumps(policy) + "\n")
+    store = etcd()
+    server = serve(store.endpoint, f"--max-requests-inflight={LIMIT}", f"--max-mutating-requests-inflight={LIMIT}", f"--max-watches-inflight={LIMIT}",
+                   f"--token-auth-file={folder / 'tokens'}", f"--authorization-policy-file={folder / 'policy'}")
+    bob = processes.Client(server.url, server.ca, token="of-bob")
+    for client in (server, bob):  # so that nobody has to be asked about while etcd stands still
+        assert client.post(PATH, revision(f"of-{'bob' if client is bob else 'admin'}")).status == 201
+        assert client.get(PATH).status == 200
+    wait_idle(server)
+    yield server, store, bob
+    if store.popen.poll() is None:
+        store.signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("kind, ask", [
+    ("readOnly", lambda client, i: client.get(PATH)),
+    ("mutating", lambda client, i: client.post(PATH, revision(f"held-{i}"))),
+])
+def test_administrators_have_an_eighth_more_places(shared_with_bob, kind, ask):
+    """When others have taken all places there is one for system:masters, and no more than that."""
+    server, store, bob = shared_with_bob
+    store.signal(signal.SIGSTOP)
+    held = [Held(ask, bob, i) for i in range(LIMIT)]
+    retry_until(lambda: under_way(server, kind) == LIMIT, "every place to be taken")
+    assert ask(bob, "refused").status == 429
+    held.append(Held(ask, server, LIMIT))
+    retry_until(lambda: under_way(server, kind) == LIMIT + 1 or held[-1].answer, "the place of the administrator")
+    assert held[-1].answer is None
+    assert (ask(bob, "refused").status, ask(server, "refused").status) == (429, 429)
+    store.signal(signal.SIGCONT)
+    assert {each.wait().status for each in held} == {200 if kind == "readOnly" else 201}
+
+
+def test_administrators_have_an_eighth_more_watches(shared_with_bob):
+    server, _, bob = shared_with_bob
+    path = PATH + "?watch=1"
+    watches = [bob.watch(path) for _ in range(LIMIT)]
+    assert bob.get(path).status == 429
+    with server.watch(path) as watch:
+        assert watch.next()["type"] == "ADDED"
+        assert (bob.get(path).status, server.get(path).status) == (429, 429)
+    for watch in watches:
+        watch.close()
+
+
 # ---- the end ----
 
 

@@ -58,6 +58,18 @@ def test_undo_is_shown_and_then_written(page, settings, namespace):
     assert "kubectl-annals" in {entry["manager"] for entry in settings.get()["metadata"]["managedFields"]}
 
 
+def test_undo_warns_of_what_is_applied(page, settings, namespace):
+    """The next kubectl apply of the file reverts what the page has written: who undoes must know before the write."""
+    assert shown(page)["notes"] == []
+    settings.alter({"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}})
+    told = shown(page)
+    [note] = told["notes"]
+    assert note.startswith("Warning: configmap/settings has been applied from a file") and note.endswith("Change the file, too")
+    assert shown(page, revision=3)["notes"] == [], "nothing would be written"
+    assert written(page, told["proof"]).json["message"] == "configmap/settings rolled back to revision 2"
+    assert settings.get()["data"] == {"color": "green", "size": "1"}
+
+
 def test_undo_in_a_terminal_does_the_same(page, settings, annals, namespace):
     command = shlex.split(shown(page)["command"])
     assert command == ["kubectl", "annals", "undo", "configmap/settings", "--to-revision=2", "-n", namespace]

@@ -613,7 +613,7 @@ static void test_http__exchange_may_go_on_waiting_after_an_alarm(void **state _u
 
 /* Limits. */
 
-static void test_http__slow_clients_are_shown_the_version(void **state _unused_)
+static void test_http__slow_clients_are_shown_the_door(void **state _unused_)
 {
 	static const char *const beginnings[] = {
 		"",
@@ -1025,7 +1025,7 @@ int main(void)
 		CASE(test_http__client_that_leaves_while_it_waits_is_noticed_when_woken),
 		CASE(test_http__alarm_lets_a_waiting_exchange_give_up),
 		CASE(test_http__exchange_may_go_on_waiting_after_an_alarm),
-		CASE(test_http__slow_clients_are_shown_the_version),
+		CASE(test_http__slow_clients_are_shown_the_door),
 		CASE(test_http__head_that_drips_in_is_cut_off),
 		CASE(test_http__client_that_does_not_read_its_answer_is_cut_off),
 		CASE(test_http__idle_connection_gives_way_to_a_new_one),

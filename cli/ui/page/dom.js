@@ -93,12 +93,17 @@ export function announce(text) {
 	saying = setTimeout(() => setText(region, text), 50);
 }
 
-// A box that says what failed, for the eye and the ear.
+// Answers that stay the same as long as the request does.
+const FINAL = [400, 403, 405, 406, 413, 415, 422];
+
+// A box that says what failed, for the eye and the ear, and whether it is worth another try.
 export function errorBox(error, retry) {
+	const isFinal = FINAL.includes(error.status);
 	return h('div.error', {role: 'alert', testid: 'error'},
 		h('strong', {text: error.title ?? 'That did not work'}),
 		h('p', {text: error.message ?? String(error)}),
-		retry ? h('button', {type: 'button', text: 'Try again', onclick: retry}) : null);
+		isFinal ? h('p', {text: 'Retrying does not help.'}) : null,
+		retry && !isFinal ? h('button', {type: 'button', text: 'Try again', onclick: retry}) : null);
 }
 
 // Keys of one character are in the way of those who speak to their machine: the help switches them off.
