@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which test shows which requirement of the seeds: writes the last column of docs/development/seeds.md.
 
-A test carries a marker in a comment above it, `seeds: H14 U53`. A line without any test may say in
+A test carries a marker in a comment above it, `seeds: H14 U53`; so does a block of a transcript. A line without any test may say in
 round brackets why there is none. With --check nothing is written: a line without a test, a marker of
 no line, or a column that is not up to date is an error.
 """
@@ -17,11 +17,13 @@ ROW = re.compile(r"^\| ([HRUD]\d+) \| (.*) \| ([^|]*)\|$")
 MARKER = re.compile(r"^\s*(?:#|/\*)\s*seeds:\s*([A-Z0-9, ]+?)\s*(?:\*/)?\s*$")
 PYTHON_TEST = re.compile(r"^\s*(?:async )?def (test_\w+|check_\w+)\(")
 C_TEST = re.compile(r"^(?:static )?void (\w+)\(")
+BLOCK = re.compile(r"^== (\w+)$")
+STARTS = {".py": PYTHON_TEST, ".c": C_TEST, ".txt": BLOCK}
 
 
 def tests_in(path):
     """(name, ids) of each test with markers."""
-    starts = PYTHON_TEST if path.suffix == ".py" else C_TEST
+    starts = STARTS[path.suffix]
     ids = []
     for line in path.read_text(errors="replace").splitlines():
         marker, test = MARKER.match(line), starts.match(line)
@@ -36,8 +38,8 @@ def tests_in(path):
 
 def find_tests(root):
     found = collections.defaultdict(list)
-    for path in sorted((root / "tests").rglob("test_*")):
-        if path.suffix in (".py", ".c"):
+    for path in sorted([*(root / "tests").rglob("test_*"), *(root / "tests").rglob("transcripts/*.txt")]):
+        if path.suffix in STARTS:
             for name, ids in tests_in(path):
                 for one in ids:
                     found[one].append(f"{path.relative_to(root / 'tests')}::{name}")

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/hash_table.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -183,10 +184,12 @@ static void set_outcome(struct ledger *l, struct entry *e, enum ledger_outcome o
 	}
 }
 
+/* A patient entry has a change that waits, and nothing releases it before that is taken. */
 static void ledger_release(struct ledger *l, struct entry *e)
 {
-	l->n_woken -= e->is_woken && !e->is_patient;
-	e->is_woken = e->is_patient = false;
+	assert(!e->is_patient);
+	l->n_woken -= e->is_woken;
+	e->is_woken = false;
 }
 
 /* A change that must be retried does not count towards WOKEN_MAX, so it cannot keep others

@@ -413,13 +413,15 @@ class Restored(Subject):
         self.before, self.after = None, ({"x": "1"}, self.owners)
 
 
-def judge(done, fault, state, subject):
-    """Of a command of which a request has failed."""
-    said = f"{fault}: {done}"
+def judge(done, turn, state, subject):
+    """Of a command of which a request has failed. It has asked again, or has not had its answer: but for the number that a Recorder gives."""
+    said = f"{turn.fired}: {done}"
     assert done.returncode in (0, 1), said
     assert state in (subject.before, subject.after), f"{said}: {state}"
     if done.returncode == 0:
         assert state == subject.after, said
+        failed = turn.seen[turn.at - 1]
+        assert failed in turn.seen[turn.at:] or failed[1].endswith("/recorders"), said
     else:
         assert done.stderr.strip() and not done.stdout, said
         assert not [text for text in ABSENT if text in done.stderr], said
@@ -447,7 +449,7 @@ def test_each_request_of_a_command_fails(world, kind):
                 assert done.returncode == 0 and state == subject.after, done
                 continue
             n_fired += 1
-            judge(done, turn.fired, state, subject)
+            judge(done, turn, state, subject)
             if state == subject.before:
                 again = run(subject, Turn())
                 assert again.returncode == 0 and subject.state() == subject.after, f"{turn.fired}, and again: {again}"

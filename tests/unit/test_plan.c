@@ -200,15 +200,17 @@ static void test_plan__packed_says_the_same(void **state)
 	struct world *w = *state;
 	struct object *o = dependent(w);
 	struct plan_change c = change_of(w, NULL, o);
+	static char memory[1 << 20];
 	struct arena first, second;
 	struct plan p;
 
-	arena_init(&first, 1 << 20);
+	arena_init_with(&first, sizeof(memory), memory, sizeof(memory));
 	arena_init(&second, 1 << 20);
 	plan_init(&p, &first, STR(WORLD_PREFIX));
 	plan_change(&p, &c);
 	plan_pack(&p, &second, c.stored);
 	arena_done(&first);
+	memset(memory, 'x', sizeof(memory));
 	assert_int_equal(plan_wait(&p, w->storage), STORAGE_OK);
 	assert_int_equal(plan_judge(&p, NULL), PLAN_DONE);
 	plan_clear(&p);

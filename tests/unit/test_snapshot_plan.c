@@ -1,6 +1,7 @@
 #include "server/revisions/snapshot_plan.h"
 #include "tests/unit/check.h"
 #include "tests/unit/check_arena.h"
+#include "tests/unit/transcript.h"
 
 #include <stdlib.h>
 
@@ -10,87 +11,92 @@ static struct snapshot_past past(const char *name, const char *digest, int64_t n
 		.name = str_of(name), .digest = str_of(digest), .number = number, .create_revision = number};
 }
 
-static void test_plan__first_state_is_created(void **state)
+/* ---- transcripts/snapshot_plan.txt ----
+ *
+ *     history b=y/5 a=x/2        a's state is x, and its number 2. Behind it: "@9" is its birth, where that is another number;
+ *                                "live", "going"
+ *     snapshot x limit 10        what comes of the state x; the history stays as it is */
+
+enum { PAST_MAX = 16 };
+
+struct stage {
+	struct arena arena;
+	struct snapshot_past past[PAST_MAX];
+	size_t n;
+};
+
+static void *stage_begin(void)
 {
-	struct snapshot_plan p;
-	assert_int_equal(snapshot_plan(&p, NULL, 0, STR("d"), 10, *state), 0);
-	assert_int_equal(p.result, SNAPSHOT_CREATED);
-	assert_null(p.target);
-	assert_int_equal(p.number, 1);
-	assert_int_equal(p.n_trimmed, 0);
+	struct stage *s = mem_new(struct stage);
+	arena_init(&s->arena, 1 << 20);
+	return s;
 }
 
-static void test_plan__newest_state_stays(void **state)
+static void stage_end(void *ctx)
 {
-	struct snapshot_past h[] = {past("b", "y", 5), past("a", "x", 2)};
-	struct snapshot_plan p;
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("y"), 10, *state), 0);
-	assert_int_equal(p.result, SNAPSHOT_UNCHANGED);
-	assert_str(p.target->name, "b");
-	assert_int_equal(p.number, 5);
+	struct stage *s = ctx;
+	arena_done(&s->arena);
+	mem_free(s);
 }
 
-static void test_plan__older_state_becomes_the_newest(void **state)
+static void stage_read_past(struct stage *s, struct str word)
 {
-	struct snapshot_past h[] = {past("b", "y", 5), past("a", "x", 2)};
-	struct snapshot_plan p;
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("x"), 10, *state), 0);
-	assert_int_equal(p.result, SNAPSHOT_ROLLED_BACK);
-	assert_str(p.target->name, "a");
-	assert_int_equal(p.number, 6);
+	struct str name, rest, digest, number, birth;
+	struct snapshot_past *last = s->n > 0 ? &s->past[s->n - 1] : NULL;
+	if (str_is(word, "live") || str_is(word, "going")) {
+		assert_non_null(last);
+		*(str_is(word, "live") ? &last->is_live : &last->is_deleting) = true;
+		return;
+	}
+	assert_true(s->n < PAST_MAX && str_cut(word, '=', &name, &rest) && str_cut(rest, '/', &digest, &rest));
+	bool has_birth = str_cut(rest, '@', &number, &birth);
+	struct snapshot_past *one = &s->past[s->n++];
+	*one = (struct snapshot_past){.name = arena_dup(&s->arena, name), .digest = arena_dup(&s->arena, digest)};
+	assert_true(str_is(number, "last") || str_to_int64(number, &one->number));
+	one->number = str_is(number, "last") ? INT64_MAX : one->number;
+	one->create_revision = one->number;
+	assert_true(!has_birth || str_to_int64(birth, &one->create_revision));
 }
 
-static void test_plan__equal_numbers_are_ordered_by_birth(void **state)
+static void stage_snapshot(struct stage *s, struct str *rest, struct buf *out)
 {
-	struct snapshot_past h[] = {past("a", "x", 2), past("b", "y", 2)};
+	static const char *const refusals[] = {
+		[SNAPSHOT_IS_GOING] = "is going", [SNAPSHOT_NO_NUMBER] = "there is no higher number"};
+	struct str digest = transcript_word(rest);
+	struct snapshot_past copy[PAST_MAX];
 	struct snapshot_plan p;
-	h[0].create_revision = 9;
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("x"), 10, *state), 0);
-	assert_int_equal(p.result, SNAPSHOT_UNCHANGED);
+	int64_t limit;
+	assert_true(str_is(transcript_word(rest), "limit") && str_to_int64(transcript_word(rest), &limit));
+	memcpy(copy, s->past, sizeof(copy));
+	int refusal = snapshot_plan(&p, copy, s->n, digest, (size_t)limit, &s->arena);
+	if (refusal) {
+		buf_printf(out, "refused: " STR_FMT "%s%s\n", STR_ARG(refusal == SNAPSHOT_IS_GOING ? p.target->name : STR("")),
+			refusal == SNAPSHOT_IS_GOING ? " " : "", refusals[refusal]);
+		return;
+	}
+	buf_printf(out, "%s: ", snapshot_result_name(p.result));
+	buf_add_str(out, p.target ? p.target->name : STR("a new one"));
+	buf_printf(out, p.number == INT64_MAX ? " has the last number\n" : " has number %lld\n", (long long)p.number);
+	buf_adds(out, p.n_trimmed ? "  trimmed:" : "");
+	for (size_t i = 0; i < p.n_trimmed; i++) {
+		buf_printf(out, " " STR_FMT, STR_ARG(p.trimmed[i]->name));
+	}
+	buf_adds(out, p.n_trimmed ? "\n" : "");
 }
 
-static void test_plan__current_one_is_neither_trimmed_nor_counted(void **state)
+static void stage_step(void *ctx, struct str input, struct buf *out)
 {
-	struct snapshot_past h[] = {past("a", "x", 1), past("b", "y", 2), past("c", "z", 3)};
-	struct snapshot_plan p;
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("x"), 1, *state), 0);
-	assert_int_equal(p.n_trimmed, 1);
-	assert_str(p.trimmed[0]->name, "b");
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("new"), 1, *state), 0);
-	assert_int_equal(p.n_trimmed, 2);
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("new"), 3, *state), 0);
-	assert_int_equal(p.n_trimmed, 0);
-}
-
-static void test_plan__live_ones_are_neither_trimmed_nor_counted(void **state)
-{
-	struct snapshot_past h[] = {past("a", "x", 1), past("b", "y", 2), past("c", "z", 3)};
-	struct snapshot_plan p;
-	h[0].is_live = true;
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("z"), 1, *state), 0);
-	assert_int_equal(p.n_trimmed, 0);
-	assert_int_equal(snapshot_plan(&p, h, ARRAY_SIZE(h), STR("z"), 0, *state), 0);
-	assert_int_equal(p.n_trimmed, 1);
-	assert_str(p.trimmed[0]->name, "b");
-}
-
-static void test_plan__state_that_is_going_is_refused(void **state)
-{
-	struct snapshot_past h[] = {past("a", "x", 1)};
-	struct snapshot_plan p;
-	h[0].is_deleting = true;
-	assert_int_equal(snapshot_plan(&p, h, 1, STR("x"), 1, *state), SNAPSHOT_IS_GOING);
-	assert_str(p.target->name, "a");
-	assert_int_equal(snapshot_plan(&p, h, 1, STR("y"), 1, *state), 0);
-}
-
-static void test_plan__numbers_end(void **state)
-{
-	struct snapshot_past h[] = {past("a", "x", 1), past("b", "y", INT64_MAX)};
-	struct snapshot_plan p;
-	assert_int_equal(snapshot_plan(&p, h, 2, STR("y"), 1, *state), 0);
-	assert_int_equal(snapshot_plan(&p, h, 2, STR("x"), 1, *state), SNAPSHOT_NO_NUMBER);
-	assert_int_equal(snapshot_plan(&p, h, 2, STR("z"), 1, *state), SNAPSHOT_NO_NUMBER);
+	struct stage *s = ctx;
+	struct str rest = input, verb = transcript_word(&rest);
+	if (str_is(verb, "snapshot")) {
+		stage_snapshot(s, &rest, out);
+		return;
+	}
+	assert_true(str_is(verb, "history"));
+	s->n = 0;
+	for (struct str word; (word = transcript_word(&rest)).n > 0;) {
+		stage_read_past(s, word);
+	}
 }
 
 /* ---- a history that goes through many snapshots ---- */
@@ -193,15 +199,8 @@ static void test_plan__keeps_order_limits_and_what_is_live_through_any_life(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ARENA_TEST(test_plan__first_state_is_created),
-		ARENA_TEST(test_plan__newest_state_stays),
-		ARENA_TEST(test_plan__older_state_becomes_the_newest),
-		ARENA_TEST(test_plan__equal_numbers_are_ordered_by_birth),
-		ARENA_TEST(test_plan__current_one_is_neither_trimmed_nor_counted),
-		ARENA_TEST(test_plan__live_ones_are_neither_trimmed_nor_counted),
-		ARENA_TEST(test_plan__state_that_is_going_is_refused),
-		ARENA_TEST(test_plan__numbers_end),
 		ARENA_TEST(test_plan__keeps_order_limits_and_what_is_live_through_any_life),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int n_failed = cmocka_run_group_tests(tests, NULL, NULL);
+	return n_failed + transcript_run(&(struct transcript){TRANSCRIPT, stage_begin, stage_step, stage_end});
 }
