@@ -255,7 +255,8 @@ static void line_queue_discard(struct line_queue *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*write)(void *ctx, struct buf *lines), void *ctx)
+int line_queue_open(struct line_queue *q, const char *name, size_t max, int64_t gather_ms,
+	void (*write)(void *ctx, struct buf *lines), void *ctx)
 {
 	*q = (struct line_queue){.max = max, .gather_ms = gather_ms, .write = write, .ctx = ctx};
 	pthread_mutex_init(&q->lock, NULL);
@@ -265,8 +266,10 @@ int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*
 	int r = -pthread_create(&q->writer, NULL, write_lines, q);
 	if (r) {
 		line_queue_discard(q);
+		return r;
 	}
-	return r;
+	pthread_setname_np(q->writer, name);
+	return 0;
 }
 
 void line_queue_flush(struct line_queue *q, int64_t until_ms)

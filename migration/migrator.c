@@ -446,7 +446,9 @@ struct migrator *migrator_new(const struct migrator_options *options)
 	pthread_mutex_init(&m->lock, NULL);
 	clock_cond_init(&m->wake);
 	m->has_thread = pthread_create(&m->thread, NULL, migrator_run, m) == 0;
-	if (!m->has_thread) {
+	if (m->has_thread) {
+		pthread_setname_np(m->thread, "migrator");
+	} else {
 		migrator_notice(m, true, "cannot start a thread: nothing is migrated by this server");
 	}
 	return m;

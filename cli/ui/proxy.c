@@ -403,7 +403,7 @@ struct calls *calls_new(void *ctx)
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	for (size_t i = 0; i < THREADS; i++) {
-		thread_must_start(&c->threads[i], "page call", work, c);
+		thread_must_start(&c->threads[i], "page-call", work, c);
 	}
 	return c;
 }

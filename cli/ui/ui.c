@@ -483,6 +483,7 @@ static void wait_aside(pid_t pid)
 {
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, wait_for, (void *)(intptr_t)pid) == 0) {
+		pthread_setname_np(thread, "browser");
 		pthread_detach(thread);
 	}
 }

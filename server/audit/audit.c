@@ -275,7 +275,7 @@ int audit_log_new(struct audit_log **ret, const struct audit_log_options *option
 		mem_free(l);
 		return r;
 	}
-	r = line_queue_open(&l->queue, AUDIT_QUEUE_MAX, GATHER_MS, write_lines, l);
+	r = line_queue_open(&l->queue, "audit-log", AUDIT_QUEUE_MAX, GATHER_MS, write_lines, l);
 	if (r) {
 		buf_printf(err, "cannot start the audit log's thread: %s", strerror(-r));
 		audit_file_close(l->file);

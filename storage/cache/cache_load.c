@@ -348,6 +348,9 @@ static void decoding_share(struct decoding *d)
 	pthread_t other;
 	bool is_shared = d->r->n_kvs >= WORTH_A_THREAD && pthread_create(&other, NULL, decoding_run, d) == 0;
 
+	if (is_shared) {
+		pthread_setname_np(other, "cache-load");
+	}
 	decoding_run(d);
 	if (is_shared) {
 		pthread_join(other, NULL);
