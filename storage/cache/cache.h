@@ -100,7 +100,7 @@ struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struc
  * revision, if the change only took it out of a selector. */
 struct cached *cached_gone(const struct cached *o, int64_t revision);
 /* The body as a version shows it, in pieces that live as long as the object; any may be empty.
- * Doors of a history's own group insert the digest, which is not stored
+ * Versions of a history's own group insert the digest, which is not stored
  * (history_hides_digest()). The first reader of that piece makes it, and the object keeps it. */
 enum { CACHED_PIECES = 11 };                                        /* at most */
 size_t cached_pieces(
