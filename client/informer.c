@@ -371,9 +371,11 @@ void store_each(struct store *s, struct str namespace, void (*each)(void *ctx, s
  * just that size. An informer of 100,000 objects would otherwise hold the slack of as many
  * arenas. */
 enum {
+	/* Bytes of one object as a tree; an object that needs more cannot be read, and its list is
+	 * tried again. */
 	TREE_MAX = 256 << 20,
-	VALUES_MAX = 4 << 20,
-	DEPTH_MAX = 512,
+	VALUES_MAX = 4 << 20,     /* values in one object; an object with more cannot be read */
+	DEPTH_MAX = 512,          /* levels in one object; a deeper one cannot be read either */
 	SCRATCH_SIZE = 64 * 1024, /* most objects' trees fit */
 };
 

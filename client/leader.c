@@ -17,9 +17,9 @@ enum {
 	LEASE_MS = 15 * 1000, /* client-go's */
 	RENEW_MS = 10 * 1000,
 	RETRY_MS = 2 * 1000,
-	BODY_MAX = 1 << 20,
-	PATH_BYTES_MAX = 4096,
-	PROBLEM_MAX = 4096,
+	BODY_MAX = 1 << 20,    /* a Lease has less than one KiB; a longer one is not written */
+	PATH_BYTES_MAX = 4096, /* of a Lease, whose namespace and name are short */
+	PROBLEM_MAX = 4096,    /* bytes of a sentence for the log; a longer one is left out */
 };
 
 static const struct resource leases = {{"coordination.k8s.io", 19}, {"v1", 2}, {"leases", 6}};

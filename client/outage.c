@@ -6,7 +6,7 @@
 
 enum {
 	GATHER_MS = 2 * 1000, /* all watches of a server that dies break within this time */
-	TEXT_MAX = 64 * 1024,
+	TEXT_MAX = 64 * 1024, /* bytes of a notice; a reason that does not fit is left out of it */
 };
 
 struct outage {
