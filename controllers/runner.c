@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+/* Controllers that run at once; all_controllers[] has fewer rows. */
 enum { CONTROLLERS_MAX = 16 };
 
 struct runner {

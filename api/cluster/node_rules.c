@@ -170,6 +170,7 @@ static bool is_feature_name(struct str name)
 
 static void check_feature_name(const struct where *at, struct str name, struct field_errors *errors)
 {
+	/* Characters of a feature name, as upstream; a longer one is refused. */
 	enum { LENGTH_MAX = 253 };
 	struct str quoted = go_quote(errors->arena, name);
 	if (name.n > LENGTH_MAX) {

@@ -6,8 +6,8 @@
 
 enum {
 	/* Upstream's limits, of pkg/apis/core/validation/events.go. */
-	TEXT_LIMIT = 128, /* of reportingInstance, action, reason */
-	MESSAGE_LIMIT = 1024,
+	TEXT_LIMIT = 128,     /* of reportingInstance, action, reason */
+	MESSAGE_LIMIT = 1024, /* bytes of message; an Event with a longer one is refused */
 };
 
 static struct str text(const struct object *o, const char *name)

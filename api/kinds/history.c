@@ -11,6 +11,8 @@
 
 enum {
 	SUBJECT_NAME_MAX = 1024, /* kinds whose names are only parts of paths have no limit of their own */
+	/* Characters: the kind of a CRD is a DNS label but for its capitals; a longer one is
+	 * refused. */
 	KIND_MAX = 63,
 };
 

@@ -15,17 +15,20 @@
 #include <pthread.h>
 
 enum {
-	RULES_MAX = 64,
+	RULES_MAX = 64, /* items of spec.resources; a Recorder with more is refused */
 	/* Groups times resources, of all rules: for each of them the right to list and the right to watch are asked. */
 	PAIRS_MAX = (NEEDS_MAX - 1) / 2,
 	REQUIREMENTS_MAX = 64, /* of a selector: they are matched with each object */
 	VALUES_MAX = 64,       /* of a requirement */
+	/* Revisions: half of those that one history can have (HISTORY_LENGTH_MAX); more is refused. */
 	HISTORY_LIMIT_MAX = 1000,
 	OBJECT_BYTES_MIN = 1024,
+	/* Spec.maxObjectBytes: etcd takes 1.5 MiB, and a state is stored as one object. */
 	OBJECT_BYTES_MAX = 1 << 20,
 	SALT_BYTES_MIN = 16,
+	/* Items of status.resources, which the controller writes; a status with more is refused. */
 	FOLLOWED_MAX = 1024,
-	ERROR_BYTES_MAX = 1024,
+	ERROR_BYTES_MAX = 1024, /* bytes of lastError in the status; a longer one is refused */
 };
 
 /* ---- schema ---- */

@@ -33,6 +33,7 @@ static void check_provisioner(const struct object *o, struct field_errors *error
 
 static void check_parameters(const struct object *o, struct field_errors *errors)
 {
+	/* Parameters of a StorageClass: upstream's maxProvisionerParameterLen; more are refused. */
 	enum { COUNT_MAX = 512, SIZE_MAX_BYTES = 256 << 10 };
 	const struct json *parameters = member(o, "parameters");
 	size_t n_bytes = 0;

@@ -20,6 +20,7 @@
 
 /* On a state that came back: its earlier numbers, the latest first, separated by commas. */
 #define ANNOTATION_EARLIER STR("annals.dev/earlier-revisions")
+/* Numbers in that annotation: 16 are at most 384 bytes. Older numbers are left out. */
 enum { EARLIER_MAX = 16 };
 
 struct history_place {

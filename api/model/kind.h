@@ -148,9 +148,14 @@ struct need {
 	/* Standalone, it must be served, and can be watched: one at least of those with this path, which stand together. "*" is any. */
 	bool is_to_be_watched;
 };
+/* The rights that one Recorder needs: to list and to watch 128 resources, and one more. Its
+ * validation keeps it within them. */
 enum { NEEDS_MAX = 2 * 128 + 1 };
 
+/* Room for the Warnings that one object can get; each `warn` function has fewer sentences. */
 #define KIND_WARNINGS_MAX 8
+/* Room for all kinds and for all versions of a kind. The program refuses to start with more, so a
+ * developer sees it first. */
 enum { KIND_COUNT_MAX = 64, KIND_VERSIONS_MAX = 8 };
 
 struct kind {

@@ -209,6 +209,7 @@ bool protobuf_from_text(struct buf *out, struct str json_text)
 /* ---- writing ---- */
 
 enum wire { WIRE_VARINT, WIRE_BYTES = 2 };
+/* Bytes of a varint: 64 bits, of which each byte holds seven. */
 enum { FIRST_CAP = 1024, VARINT_MAX = 10 };
 
 /* ---- bytes, from the end ---- */

@@ -273,9 +273,9 @@ void proxy_begin(struct ui *u, struct http_exchange *x, struct str target, struc
 
 enum {
 	THREADS = 3,
-	WAITING_MAX = 32,
-	ARENA_MAX = 64 << 20,
-	MESSAGE_MAX = 16 << 10,
+	WAITING_MAX = 32,       /* calls of the page; a further one gets 429 */
+	ARENA_MAX = 64 << 20,   /* bytes that one call may take */
+	MESSAGE_MAX = 16 << 10, /* bytes of the message of a refusal */
 };
 
 struct calls {

@@ -147,6 +147,8 @@ const struct controller dependent_controller = {
  * the server. Every look starts from scratch, so a crash at any point leaves nothing that the next
  * look does not see. The order of the steps keeps the promise that no implemented Dependent loses a
  * Provider. */
+
+/* Bytes of one look: the Dependent, its Providers and its place. */
 enum { SCRATCH_MAX = 64 << 20, PATCH_MAX = 4 << 20, WHY_MAX = 4096 };
 
 enum outcome { DONE, AGAIN };

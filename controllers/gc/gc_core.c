@@ -8,7 +8,7 @@
 #include "controllers/kit/meta.h"
 
 enum {
-	NOTICE_MAX = 16 * 1024,
+	NOTICE_MAX = 16 * 1024, /* bytes of a notice; a longer one is replaced by a remark */
 	/* A ceiling on memory: beyond it new objects are not collected, which is reported once. */
 	NODES_MAX = 20 * 1000 * 1000,
 	ABSENT_MAX = 500, /* as kube-controller-manager's */

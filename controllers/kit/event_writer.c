@@ -16,14 +16,14 @@
 #include <stdio.h>
 
 enum {
-	WAITING_MAX = 256,
-	WRITTEN_MAX = 1024,
-	MESSAGE_MAX = 1024, /* kube-apiserver's limit */
-	BODY_MAX = 64 * 1024,
-	ARENA_MAX = 1 << 20,
+	WAITING_MAX = 256,    /* events that wait for the server; further ones are dropped */
+	WRITTEN_MAX = 1024,   /* events whose repetitions are counted; the least recent one is forgotten */
+	MESSAGE_MAX = 1024,   /* kube-apiserver's limit */
+	BODY_MAX = 64 * 1024, /* bytes of a patch that has a count and a time */
+	ARENA_MAX = 1 << 20,  /* bytes of the texts of one event */
 	RETRY_FIRST_MS = 500,
 	RETRY_LAST_MS = 32 * 1000,
-	TRIES_MAX = 8,
+	TRIES_MAX = 8, /* attempts to write an event, two minutes in all; then it is dropped */
 	KEY_SIZE = 24, /* decimal digits of 64 bits */
 };
 

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 enum {
-	KEY_MAX = 1024,
+	KEY_MAX = 1024, /* bytes of NAMESPACE/NAME, both names of DNS */
 	/* Requests mostly wait for etcd's disk: more threads would only queue up there. */
 	THREADS = 10,
 	/* Threads reserved for queues that have none. */

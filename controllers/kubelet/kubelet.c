@@ -20,10 +20,10 @@ enum {
 	WORKERS = 4,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
-	TOLD_AFTER = 8, /* that many failures take about a second */
-	SCRATCH_MAX = 64 << 20,
-	PATCH_MAX = 16 << 20,
-	KEY_MAX = 4096,
+	TOLD_AFTER = 8,              /* that many failures take about a second */
+	SCRATCH_MAX = 64 << 20,      /* bytes of one object that is changed: etcd takes 1.5 MiB */
+	PATCH_MAX = 16 << 20,        /* bytes of a patch of a status; a longer one is not sent */
+	KEY_MAX = 4096,              /* bytes of a sentence, or of the patch of a Lease */
 	RENEW_MS = 10 * 1000,        /* kubelets' interval */
 	PODS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
 };

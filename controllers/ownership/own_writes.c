@@ -5,7 +5,7 @@
 enum {
 	OWNERS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
 	DOUBTS_MAX = 1000,             /* per owner: an owner with this many doubts writes no more until they are settled */
-	KEY_MAX = 512,
+	KEY_MAX = 512,                 /* bytes of a kind and a name */
 };
 _Static_assert(OWN_WRITES_KINDS <= 10, "a kind is one digit");
 

@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 enum {
+	/* Bytes; an object with half as long a name is left out, and the status says so. */
 	KEY_MAX = 4096,
-	KINDS_MAX = 4096,
+	KINDS_MAX = 4096,   /* kinds that were ever recorded; further ones are not */
 	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
 	/* The keys that the queue holds at once. A list of 100,000 new objects does not fill it:
 	 * the others wait as a mark on their entry. */

@@ -6,7 +6,7 @@
 #include "controllers/statefulset/state.h"
 
 enum {
-	BODY_MAX = 4 << 20,
+	BODY_MAX = 4 << 20, /* bytes of a patch, or of a revision: etcd takes 1.5 MiB */
 	STATUS_TRIES = 5,
 };
 
