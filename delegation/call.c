@@ -15,13 +15,13 @@
 #include "client/backoff.h"
 
 enum {
-	TRIES_MAX = 5,
+	TRIES_MAX = 5, /* attempts of one call, as upstream; then it has failed */
 	/* Upstream's webhook clients: each pause is half as long again, plus a random fifth. */
 	FIRST_PAUSE_MS = 500,
 	ANSWER_MAX = 4 << 20, /* bytes: a review comes back whole, with all the groups it was sent with */
-	TREE_MAX = 32 << 20,
-	FAILURE_MAX = 4096,
-	SAID_MAX = 1024, /* bytes of another server's own words */
+	TREE_MAX = 32 << 20,  /* bytes of an answer as a tree; an answer that needs more cannot be read */
+	FAILURE_MAX = 4096,   /* bytes of the sentence that says why a call failed */
+	SAID_MAX = 1024,      /* bytes of another server's own words */
 };
 
 /* ---- what went wrong ---- */

@@ -22,9 +22,10 @@
 enum {
 	/* Together with the bytes: the memory that a burst of different questions can take. */
 	FLIGHTS_MAX = 4096, /* under way or waiting for their turn */
+	/* Bytes of their bodies and keys; a question beyond either fails at once. */
 	FLIGHTS_BYTES_MAX = 32 << 20,
-	WAITING_MAX = 16384,
-	RUNNING_MAX = 64, /* at once: each takes a connection */
+	WAITING_MAX = 16384, /* questions that wait for flights; a further one fails at once */
+	RUNNING_MAX = 64,    /* at once: each takes a connection */
 	/* So a flood of unknown tokens leaves a quarter to askers who had an answer before. */
 	RUNNING_STRANGERS_MAX = 48,
 };
@@ -263,6 +264,7 @@ void fair_queue_end(struct fair_queue *t, struct turn *turn)
 
 /* ---- flight ---- */
 
+/* Bytes of the sentence that says why a question failed. */
 enum { WHY_MAX = 4096 };
 
 /* A question that waits for a flight; in the question's arena. */

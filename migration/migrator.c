@@ -17,8 +17,8 @@ enum {
 	RECORD_MS = 1000, /* between two records of the progress of a migration */
 	CACHE_TIMEOUT_MS = 2000,
 	GIVE_UP_TIMEOUT_MS = 1000,
-	PLAN_ARENA_MAX = 64 << 10,
-	STORED_MAX = 1 << 20, /* bytes of one object of ours */
+	PLAN_ARENA_MAX = 64 << 10, /* bytes of a transaction that takes or releases the lock */
+	STORED_MAX = 1 << 20,      /* bytes of one object of ours */
 };
 
 void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...)
