@@ -302,6 +302,7 @@ static const char *meaning_of(const struct alarms *a, enum alarm alarm)
 
 static void alarms_tell(struct alarms *a, enum alarm alarm, bool is_on)
 {
+	/* Bytes of a sentence about an alarm. */
 	enum { SENTENCE_MAX = 512 };
 	const char *store = a->options.is_in_memory ? "the store" : "etcd";
 	_cleanup_(buf_done) struct buf text;

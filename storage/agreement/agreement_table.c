@@ -657,6 +657,7 @@ bool agreement_is_common(
 /* A key may contain any bytes: control characters must not reach a log. */
 static void write_id(struct str id, struct buf *out)
 {
+	/* Bytes of an id that a log line shows; the rest is cut. */
 	enum { SHOWN_MAX = 64 };
 
 	for (size_t i = 0; i < MIN(id.n, (size_t)SHOWN_MAX); i++) {
