@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum {
-	MAX_EVENTS = 256,
-	TICK_MS = 1000, /* between sweeps over all connections: deadlines are seconds */
+	MAX_EVENTS = 256, /* taken in one turn; further ones come with the next */
+	TICK_MS = 1000,   /* between sweeps over all connections: deadlines are seconds */
 	SWEEP_MIN_MS = 50,
 	ACCEPT_BATCH = 64,     /* clients at a time: other events must have their turn in a flood */
 	ACCEPT_PAUSE_MS = 200, /* when descriptors have run out */

@@ -151,6 +151,7 @@ void http_server_set_trust(struct http_server *s, const struct trust *trust)
 
 enum {
 	PROBE_PATIENCE_MS = 60000, /* a machine may be very busy when its programs start */
+	/* Bytes of the answers to the probe at the start; longer ones fail it. */
 	PROBE_ANSWERS_MAX = 4096,
 };
 

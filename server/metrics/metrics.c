@@ -433,6 +433,7 @@ static void series_write(struct buf *out, struct series_table *t)
 
 /* ---- requests, users, sources ---- */
 
+/* Parts of the program that add metrics of their own; a further one is a mistake of the developer. */
 enum { SOURCES_MAX = 16, USERS = 7 };
 
 struct source {

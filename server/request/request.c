@@ -272,6 +272,7 @@ void request_waited(struct request *q)
  * them, and the server writes at most ten lines a second: a server that is slow for everybody must
  * not be busy saying so. */
 
+/* Fields of such a line: the functions below add fewer. */
 enum { FIELDS_MAX = 24, LINES_A_SECOND = 10 };
 
 void timing_pass(struct request *q, enum step step)

@@ -216,6 +216,7 @@ static int write_ask_validating(struct request *q, struct write *w, enum admissi
 	return questions_has_webhooks(&q->questions, &what) ? webhooks_ask(q, w, &what, &answer) : 0;
 }
 
+/* Missing rights that the answer names; further ones are counted. */
 enum { TOLD_MAX = 8, TOLD_BYTES_MAX = 16384 };
 
 /* ---- rights that an object needs of its writer: is the resource served? ---- */
