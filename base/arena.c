@@ -23,7 +23,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
-/* A request rarely needs more than the first; big ones quickly get blocks worth a malloc. What idles between requests is small. */
+/* A request rarely needs more than the first block; big ones quickly get blocks worth a malloc. Only a small
+ * block idles between requests. */
 enum { BLOCK_MIN = 4096, BLOCK_MAX = 256 * 1024, KEPT_MAX = 16 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__

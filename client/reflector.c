@@ -35,7 +35,7 @@ enum {
 	DEPTH_MAX = 512,       /* levels in a page or an event; deeper ones cannot be read */
 	REFUSAL_MAX_BYTES = 64 * 1024,
 	PATH_BYTES_MAX = 64 * 1024, /* of a request, with its selectors and its continue token */
-	/* Of a continue token, which is the server's; a page with a longer one cannot be read. */
+	/* Bytes of a continue token, which is the server's; a page with a longer one cannot be read. */
 	TOKEN_MAX = 64 * 1024,
 	/* Objects of one list; a longer list cannot be read, and is tried again. */
 	OBJECTS_MAX = 10 * 1000 * 1000,

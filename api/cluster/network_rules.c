@@ -89,7 +89,7 @@ void endpoints_validate_update(const struct object *o, const struct object *old,
 static const char class_annotation[] = "kubernetes.io/ingress.class";
 static const char not_an_address[] = "must be a DNS name, not an IP address";
 
-/* What an update tolerates, because the stored object has it already. */
+/* Mistakes that an update tolerates, because the stored object has them already. */
 struct ingress_check {
 	struct field_errors *errors;
 	bool keeps_secret_names;

@@ -55,7 +55,8 @@ enum {
 	ROUNDS_MIN = 32,
 };
 
-/* Ways from one end. Those with the same x - y are on one diagonal: for each, how far the best has come. */
+/* Ways from one end. Ways with the same x - y are on one diagonal: the struct has for each diagonal how far the
+ * best way has come. */
 struct ways {
 	int64_t *x;          /* by diagonal, from that of the beginning on in both directions */
 	int64_t middle;      /* diagonal */

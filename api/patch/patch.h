@@ -1,8 +1,8 @@
 /* Patches as pure functions over trees. None changes its input; all share what did not change, so untouched `data` keeps its
  * text. On failure they answer 1 and fill st the way kube-apiserver does.
  *
- * What a patch opens it rebuilds: objects on the way to a change get their members sorted by name and without duplicates, as
- * Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
+ * A patch rebuilds all that it opens: objects on the way to a change get their members sorted by name and
+ * without duplicates, as Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
 #ifndef API_PATCH_PATCH_H
 #define API_PATCH_PATCH_H
 

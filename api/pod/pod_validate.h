@@ -1,5 +1,5 @@
-/* Is a pod, a template of one, or a claim of storage what it must be? What clients notice of kube-apiserver's rules (docs/reference/deviations.md:
- * what is not looked at). */
+/* The rules for a pod, a template of one, or a claim of storage, as far as clients notice kube-apiserver's
+ * (docs/reference/deviations.md lists what is left out). */
 #ifndef API_POD_POD_VALIDATE_H
 #define API_POD_POD_VALIDATE_H
 

@@ -502,7 +502,7 @@ static void check_restarts(struct field_errors *e, const struct where *at, const
 	}
 }
 
-/* Of Jobs, and of those that a CronJob makes. */
+/* Rules for Jobs, and for the Jobs that a CronJob creates. */
 static void check_common(struct field_errors *e, const struct where *at, const struct json *spec)
 {
 	const struct where *template_at = WHERE(at, "template");
@@ -640,7 +640,7 @@ static struct json *take_over_resources(const struct json *to, const struct json
 	return ret;
 }
 
-/* Of affinities only that to nodes may change; one without anything is as good as none. */
+/* Only the affinity to nodes may change; an empty affinity counts as none. */
 static struct json *take_over_affinity(struct json *to, const struct json *from, struct arena *a)
 {
 	const struct json *now = json_gets(from, "affinity"), *before = json_gets(to, "affinity");

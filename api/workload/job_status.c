@@ -33,7 +33,7 @@ bool job_has_condition(const struct object *o, const char *type)
 	return has_condition(o, type, "True");
 }
 
-/* What was observed, as one look at the conditions shows it. */
+/* The outcome of a Job, as one look at its conditions shows it. */
 struct outcome {
 	bool is_complete, is_failed, has_target, has_criteria, is_finished;
 };

@@ -296,7 +296,7 @@ void deployment_validate_status(const struct object *o, const struct object *old
 
 /* ---- ReplicationController ---- */
 
-/* It has no pods but those of its template, so these say which labels to select, and which to have. */
+/* A ReplicationController has only pods of its template. So the template says which labels to select, and which to have. */
 void replication_controller_set_defaults(struct object *o, struct arena *a)
 {
 	struct json *spec = with_template_defaults(&type_replication_controller_spec, spec_of(o), a);

@@ -104,9 +104,8 @@ const struct implementer configmap_implementer = {
 
 /* ---- decisions ---- */
 
-/* What a ConfigMap made from Providers looks like, and how to recognize that it is up to date;
- * no requests. Only its annotation marks it as complete: one write fills and marks it, so it is
- * never filled without the mark. */
+/* The contents of a ConfigMap that is made from Providers, and whether it is up to date; no requests. Only its
+ * annotation marks it as complete: one write fills and marks it, so it is never filled without the mark. */
 enum {
 	NAME_MAX_BYTES = 253, /* of a key, Kubernetes' */
 	DATA_MAX = 1 << 20,   /* of all keys and values, Kubernetes' */

@@ -22,7 +22,7 @@ struct controller_settings {
 	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
 };
 
-/* What a controller gets to run with; it outlives the controller. */
+/* The environment of a controller, which outlives it. */
 struct controller_env {
 	struct client *client;
 	struct pool *pool; /* the threads that run work() */

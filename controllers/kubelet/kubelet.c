@@ -33,7 +33,7 @@ static const struct resource nodes = {{"", 0}, {"v1", 2}, {"nodes", 5}};
 static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 static const struct resource leases = {{"coordination.k8s.io", 19}, {"v1", 2}, {"leases", 6}};
 
-/* What the controller keeps about a pod that it has seen. */
+/* All that the controller keeps about a pod that it has seen. */
 struct sandbox {
 	uint32_t address;                      /* 0: none yet */
 	int64_t started_at_ms, stopping_at_ms; /* first seen with a node, deleted; monotonic; 0: not yet */
