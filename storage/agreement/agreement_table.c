@@ -251,7 +251,7 @@ static void row_put(struct agreement_table *t, struct str id, const struct stora
 		entry_unref(row->entry);
 		row->entry = entry_new(id, kv);
 	} else if (t->n == AGREEMENT_REPLICAS_MAX) {
-		/* It does not matter which registration is missing: nothing is common then. */
+		/* Any registration may be the missing one: nothing is common then. */
 		t->is_overfull = true;
 	} else {
 		size_t at = row_place(t, id);

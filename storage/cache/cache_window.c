@@ -171,8 +171,7 @@ static struct pin *pin_before(struct feed *f, int64_t revision)
 	return latest;
 }
 
-/* Frees a pin and what it alone has kept. What an earlier pin may keep, too, is charged to that
- * one. */
+/* Frees a pin and the states that it alone has kept. States that an earlier pin keeps, too, are charged to that one. */
 static void pin_free(struct feed *f, struct pin *p)
 {
 	struct pin *before = pin_before(f, p->snapshot->revision);
