@@ -168,8 +168,7 @@ void audit_write(struct audit *a, const struct audit_event *e)
 	if (event_hand_over(a, e, has_bodies ? a->max_event : AUDIT_EVENT_MAX)) {
 		return;
 	}
-	/* Who did what matters more than the bodies, so the event is tried once more without
-	 * them. */
+	/* The user and the action matter more than the bodies, so the event is tried once more without them. */
 	bare.request_object = bare.response_object = STR("");
 	if (has_bodies) {
 		audit_event_annotate(&bare, AUDIT_TRUNCATED, STR("true"));

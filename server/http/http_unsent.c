@@ -129,7 +129,7 @@ static bool evict_in(
 	return is_found;
 }
 
-/* Those of a connection are all of this thread, so in its shard. */
+/* All answers of a connection belong to this thread, so they are in its shard. */
 static bool evict_of_connection(struct unsent *u, const struct keeper_connection *c, int64_t still_since_ms)
 {
 	return evict_in(u, &u->shards[this_shard()], c, 0, still_since_ms);

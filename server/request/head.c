@@ -63,7 +63,7 @@ void head_parse(struct request *q)
 	status_init(&q->st, q->a);
 }
 
-/* Whoever speaks for others takes from the share of those it speaks for. */
+/* A client that speaks for others takes from their shares. */
 static void head_set_payer(struct request *q)
 {
 	/* system:masters: the administrators, and annals' own controllers. */

@@ -657,8 +657,7 @@ struct discovery *agreed_version_discovery(struct server *s)
 {
 	const struct version *common[KIND_COUNT_MAX] = {NULL};
 
-	/* Guards the pointer. What is common is read from atomics, so nothing else is locked under
-	 * it. */
+	/* Guards the pointer. The common versions are read from atomics, so nothing else is locked under it. */
 	pthread_mutex_lock(&s->discovery_lock);
 	read_common(s, common); /* under the lock: what is shown never goes back to what was read before */
 	if (!s->discovery || !discovery_shows(s->discovery, common)) {
