@@ -197,6 +197,8 @@ TEXTS = {
     "python": re.compile(r'"""(?:[^\\]|\\.)*?"""|#[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.S),
     "shell": re.compile(r"(?:(?<=\s)|^)#[^\n]*|\"(?:[^\"\\]|\\.)*\"|'[^']*'", re.M),
 }
+# A sentence of a comment that begins so makes the reader search for its noun; "It" and "Of" do so at the beginning of a comment.
+OPENINGS = re.compile(r"(?:^/\*[\s*]*(?:It|Of)|(?:^/\*|[.!?])[\s*]+(?:Who|Whoever|What|Whatever|Those))\b(?![^.!?]*\?)")
 # A text without a blank is a name: of a field, a file, a subcommand.
 HAS_WORDS = re.compile(r"\S\s+\S")
 
@@ -216,6 +218,8 @@ def check_source(name, text):
     for found in TEXTS[SOURCES[pathlib.PurePath(name).suffix]].finditer(text):
         if not HAS_WORDS.search(found[0]):
             continue
+        for opening in OPENINGS.finditer(found[0]) if found[0].startswith("/*") and name.endswith((".c", ".h")) and not name.startswith("tests/") else ():
+            yield text.count("\n", 0, found.start() + opening.end()) + 1, f'"{opening[0].split()[-1]}" begins a sentence: name the thing or the person'
         # Names within a text that is filled in are code.
         words = re.sub(r"\$?\{[^{}\n]*\}", lambda code: " " * len(code[0]), found[0])
         for phrase, instead in AVOIDED.items():
