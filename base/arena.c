@@ -53,6 +53,7 @@ void arena_init(struct arena *a, size_t ceiling)
 
 void arena_init_with(struct arena *a, size_t ceiling, void *first, size_t first_size)
 {
+	assert(first || first_size == 0);
 	*a = (struct arena){.ceiling = ceiling, .first = first, .first_size = first_size};
 	arena_use(a, first, first_size);
 }
@@ -80,6 +81,7 @@ static void arena_free_blocks(struct arena *a, const struct arena_block *kept)
 void arena_done(struct arena *a)
 {
 	arena_free_blocks(a, NULL);
+	assert(a->used == 0);
 	if (a->first) {
 		ASAN_UNPOISON_MEMORY_REGION(a->first, a->first_size);
 	}

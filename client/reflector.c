@@ -11,6 +11,7 @@
 #include "client/lines.h"
 #include "client/store.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -536,6 +537,7 @@ void reflector_done(struct reflector *r)
 
 void reflector_begin(struct reflector *r)
 {
+	assert(client_is_this_thread(r->options.client));
 	if (r->options.outage) {
 		outage_join(r->options.outage);
 	}
@@ -544,6 +546,7 @@ void reflector_begin(struct reflector *r)
 
 void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r))
 {
+	assert(client_is_this_thread(r->options.client) && on_ended);
 	r->is_ending = true;
 	r->on_ended = on_ended;
 	if (r->options.outage) {

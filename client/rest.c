@@ -6,6 +6,7 @@
 
 #include "api/model/members.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
@@ -198,6 +199,7 @@ static void call_done(struct call *call)
 
 int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
 {
+	assert(q->method && q->path && !client_is_this_thread(c));
 	struct call call;
 	call_init(&call, c, q);
 	try_once(c, &call);

@@ -1,11 +1,14 @@
 /* Implements Dependents while the objects that they refer to exist, and removes the
  * implementation before a Dependent goes. */
 #include "base/clock.h"
+#include "base/thread.h"
 #include "client/store.h"
 #include "controllers/dependents/dependent_look.h"
 #include "controllers/dependents/dependent_plan.h"
 #include "controllers/dependents/implemented.h"
 #include "controllers/kit/patch.h"
+
+#include <assert.h>
 
 enum {
 	WORKERS = 4,
@@ -512,6 +515,7 @@ static void keep_newer(struct holding *g, struct item *object)
 
 void implemented_add(struct implemented *h, struct str provider_key, struct item *object, const struct item *dependent)
 {
+	assert(object && provider_key.n > 0);
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	struct str key = store_key(&text, dependent->namespace, dependent->name);
@@ -528,6 +532,7 @@ void implemented_add(struct implemented *h, struct str provider_key, struct item
 /* Under the lock. */
 static void forget(struct implemented *h, struct str provider_key)
 {
+	assert_locked(&h->lock);
 	holding_free(map_remove(&h->by_provided, provider_key));
 }
 

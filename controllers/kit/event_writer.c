@@ -80,6 +80,7 @@ static void written_forget(struct event_writer *writer, struct written *w)
 
 static void written_remember(struct event_writer *writer, const unsigned char key[SHA256_SIZE], struct str ns, struct str name)
 {
+	assert(writer->written.n <= WRITTEN_MAX);
 	struct written *w;
 
 	if (writer->written.n == WRITTEN_MAX) {
@@ -255,6 +256,7 @@ static void saying_free(struct saying *s)
 
 void event_say(struct event_writer *writer, const struct event *e)
 {
+	assert(e->kind.n > 0 && e->reason.n > 0);
 	char number[KEY_SIZE];
 
 	pthread_mutex_lock(&writer->lock);

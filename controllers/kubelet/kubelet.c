@@ -6,6 +6,7 @@
  * forget: since when it has seen a pod, and which addresses are taken. */
 #include "api/model/members.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "client/informer.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kubelet/addresses.h"
@@ -13,6 +14,7 @@
 #include "controllers/kubelet/node_plan.h"
 #include "controllers/kubelet/placement.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -63,6 +65,7 @@ static struct str now(struct arena *a)
 /* The caller holds the lock. Returns NULL if there are too many. */
 static struct sandbox *find_sandbox(struct kubelet *k, struct str uid)
 {
+	assert_locked(&k->lock);
 	struct sandbox *s = map_get(&k->sandboxes, uid);
 	if (!s) {
 		s = mem_new(struct sandbox);
@@ -326,6 +329,7 @@ static bool renew_lease(struct kubelet *k, struct arena *a, struct str name, str
 
 static bool look_at_node(struct kubelet *k, struct str name, struct answer *answer)
 {
+	assert(name.n > 0);
 	_cleanup_(item_unrefp) struct item *node = informer_get(k->nodes, STR(""), name);
 	_cleanup_(arena_done) struct arena a;
 	const struct target t = {.resource = &nodes, .name = name};
