@@ -10,6 +10,8 @@
 #include "api/upstream/upstream.h"
 #include "base/clock.h"
 
+#include <assert.h>
+
 static const struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -285,6 +287,7 @@ static void check_change(const struct json *spec, const struct json *old, struct
 /* Upstream looks at a new version twice. */
 void volume_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_meta(o->kind, &o->meta, errors);
 	volume_validate(o, errors);
 	validate_meta(o->kind, &o->meta, errors);

@@ -10,6 +10,8 @@
 #include "api/diff/line_diff.h"
 #include "base/hash_table.h"
 
+#include <assert.h>
+
 /* ---- lines ---- */
 
 static void text_lines_init(struct text_lines *t, struct str text)
@@ -508,6 +510,7 @@ static void trim(struct middle m[2])
 
 void line_changes_init(struct line_changes *c, struct str from, struct str to)
 {
+	assert(from.n < UINT32_MAX && to.n < UINT32_MAX);
 	struct line_side sides[2];
 
 	*c = (struct line_changes){0};

@@ -6,6 +6,8 @@
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
 
+#include <assert.h>
+
 /* History: what became of one object. It is the controller of the revisions that hold the object's states, outlives the object, and goes on when that
  * is recreated. Recording makes it (docs/explanation/history.md); its status comes with Snapshots alone (server/revisions/revisions.h). */
 
@@ -168,6 +170,7 @@ static void history_validate(const struct object *o, struct field_errors *errors
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *spec = json_gets(o->fields, "spec");
 
 	if (!json_equal(spec, json_gets(old->fields, "spec"))) {

@@ -12,6 +12,7 @@
 #include "base/keyed_hash.h"
 #include "base/options.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
@@ -213,6 +214,7 @@ static void prepare_create(struct object *o, struct arena *a)
 /* A client that replaces the object with its own manifest does not know the generated salt. */
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	keep_status(o, old, a);
 	if (member_text(spec_of(o), "salt").n == 0) {
 		set_salt(o, json_gets(spec_of(old), "salt"), a);
@@ -408,6 +410,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 /* With another salt all redacted values would seem to have changed, and in another namespace histories would not be found again. */
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const immutable[] = {"namespace", "salt"};
 	const struct where at = {.name = STR("spec")};
 

@@ -102,6 +102,7 @@ static void check(const struct kind *k)
 
 void kind_register(struct kind *k)
 {
+	assert(k->kind && k->resource);
 	check(k);
 	size_t at = n_kinds++;
 	for (; at > 0 && compare_kinds(kinds[at - 1], k) > 0; at--) {

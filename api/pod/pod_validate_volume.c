@@ -7,6 +7,8 @@
 #include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
+
 /* ---- claims ---- */
 
 static const char *const access_modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", NULL};
@@ -161,6 +163,7 @@ static void check_shrinking(
 
 void claim_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct where *at = WHERE(NULL, "spec");
 	const struct json *spec = json_gets(o->fields, "spec"), *before = json_gets(old->fields, "spec");
 	claim_validate(o, errors);
@@ -177,6 +180,7 @@ void claim_validate_update(const struct object *o, const struct object *old, str
 
 void claim_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *capacity = json_gets(json_gets(o->fields, "status"), "capacity");
 	(void)old;
 	for (uint32_t i = 0; capacity && i < capacity->n; i++) {

@@ -607,6 +607,7 @@ void meta_prepare_create(struct object *o, struct str ns, struct arena *a)
 
 void meta_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	struct meta *m = &o->meta;
 	const struct meta *before = &old->meta;
 	/* The kind's prepare_update bumps it, not the client. */
@@ -761,6 +762,7 @@ static bool is_unchanged(const struct object *o, const struct object *old, const
 
 void validate_immutable_data(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const names[] = {"data", "binaryData"};
 	static const char text[] = "field is immutable when `immutable` is set";
 	if (!is_immutable(old)) {

@@ -12,6 +12,7 @@
 #include "api/workload/replica_rules.h"
 #include "api/workload/shared_rules.h"
 
+#include <assert.h>
 #include <strings.h>
 
 #define LABEL_UID STR("batch.kubernetes.io/controller-uid")
@@ -687,6 +688,7 @@ static void check_template_change(
 
 void job_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const fixed[] = {
 		"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"};
 	const struct where *at = WHERE(NULL, "spec");
@@ -781,5 +783,6 @@ void cron_job_validate(const struct object *o, struct field_errors *errors)
 
 void cron_job_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	check_cron_job(errors, spec_of(o), spec_of(old));
 }

@@ -7,6 +7,8 @@
 #include "api/workload/shared_rules.h"
 #include "base/clock.h"
 
+#include <assert.h>
+
 static const struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -266,6 +268,7 @@ static void check_change(const struct status_check *c, bool is_resuming)
 
 void job_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const counts[] = {"active", "succeeded", "failed", "ready", "terminating", NULL};
 	struct status_check c = {.spec = spec_of(o),
 		.status = status_of(o),
