@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -31,6 +32,7 @@ struct leases {
 
 struct leases *leases_new(struct storage *s, int64_t ttl_s)
 {
+	assert(s && ttl_s > 0);
 	struct leases *l = mem_new(struct leases);
 	l->storage = s;
 	l->ttl_s = ttl_s;
