@@ -14,6 +14,8 @@
 #include "base/exposition.h"
 #include "client/backoff.h"
 
+#include <assert.h>
+
 enum {
 	TRIES_MAX = 5, /* attempts of one call, as upstream; then it has failed */
 	/* Upstream's webhook clients: each pause is half as long again, plus a random fifth. */
@@ -213,6 +215,7 @@ static void on_pause(struct client_timer *t)
 
 void call_init(struct call *c)
 {
+	assert(c->client && c->on_done);
 	buf_init(&c->failure, FAILURE_MAX);
 	buf_init(&c->text, ANSWER_MAX);
 	arena_init(&c->arena, TREE_MAX);
