@@ -9,6 +9,7 @@
 #include "server/audit/audit_file.h"
 #include "server/audit/audit_log.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -135,6 +136,7 @@ struct audit_decision audit_decide(struct audit *a, const struct authz_attribute
 {
 	struct audit_decision decision = audit_policy_decide(a->policy, what);
 
+	assert(decision.level < AUDIT_LEVELS);
 	atomic_fetch_add_explicit(&a->n_levels[decision.level], 1, memory_order_relaxed);
 	return decision;
 }

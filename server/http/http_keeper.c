@@ -350,6 +350,8 @@ void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 /* Under the lock, on the keeper's thread. Leaves the socket. */
 static void guest_dismiss(struct keeper *k, struct guest *g)
 {
+	assert_locked(&k->lock);
+	assert(k->n_guests > 0 && g->fd >= 0);
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
 	g->fd = -1;
 	list_remove(&g->link);

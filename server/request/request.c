@@ -9,6 +9,8 @@
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 
+#include <assert.h>
+
 struct str request_ns(const struct request *q)
 {
 	return q->route.kind && q->route.kind->is_namespaced ? q->route.ns : STR("");
@@ -36,6 +38,7 @@ void request_warn(struct request *q, struct str text)
 
 void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, void *ctx), void *ctx)
 {
+	assert(!q->cleanup && cleanup);
 	q->cleanup = cleanup;
 	q->cleanup_ctx = ctx;
 }
@@ -296,16 +299,19 @@ struct fields {
 
 static void add_text(struct fields *f, const char *name, struct str text)
 {
+	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (struct log_field){.name = name, .kind = LOG_FIELD_TEXT, .text = text};
 }
 
 static void add_number(struct fields *f, const char *name, int64_t n)
 {
+	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (struct log_field){.name = name, .kind = LOG_FIELD_NUMBER, .number = n};
 }
 
 static void add_ms(struct fields *f, const char *name, int64_t ns)
 {
+	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (struct log_field){.name = name, .kind = LOG_FIELD_MS, .number = ns};
 }
 

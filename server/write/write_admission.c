@@ -18,6 +18,8 @@
 #include "server/request/request_audit.h"
 #include "server/write/write_body.h"
 
+#include <assert.h>
+
 /* ---- the question for webhooks ---- */
 
 static const char *operation_name(enum admission_operation operation)
@@ -360,6 +362,7 @@ static int write_ask_needs(struct request *q, const struct object *o, const stru
 	}
 	needs = arena_array(q->a, struct need, NEEDS_MAX);
 	size_t n = k->needs(o, old, needs, q->a);
+	assert(n <= NEEDS_MAX);
 	if (q->server->options.is_standalone && check_served(q, o, needs, n)) {
 		return 1;
 	}
@@ -413,6 +416,7 @@ static int write_pass(struct request *q, const struct object *o, const struct ob
 	/* Where a subresource has rules of its own, those of the object are not asked, unless it is the object in another form. */
 	bool is_judged = !q->route.sub || q->route.sub->view;
 	size_t n = is_judged && o->kind->warn ? o->kind->warn(o, old, warnings) : 0;
+	assert(n <= KIND_WARNINGS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		request_warn(q, warnings[i]);
 	}
