@@ -140,7 +140,7 @@ static const char *const sources[] = {"hostPath", "gcePersistentDisk", "awsElast
 	"rbd", "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk",
 	"portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"};
 
-/* Of the other sources, the schema alone decides. */
+/* The schema alone decides about the other sources. */
 static const struct {
 	const char *source;
 	void (*check)(const struct pod_check *c, const struct where *at, const struct json *volume);

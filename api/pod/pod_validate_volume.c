@@ -365,7 +365,7 @@ static void check_csi(const struct pod_check *c, const struct where *at, const s
 	check_present(c->errors, WHERE(at, "driver"), member_text(v, "driver"));
 }
 
-/* Of the other sources, the schema alone decides. */
+/* The schema alone decides about the other sources. */
 static const struct {
 	const char *name;
 	void (*check)(const struct pod_check *c, const struct where *at, const struct json *volume);
