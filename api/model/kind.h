@@ -1,5 +1,11 @@
 /* A kind is one declaration: names, scope, versions, schema, rules, columns, selectable fields. Routing, discovery, OpenAPI, keys,
- * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x). */
+ * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x).
+ *
+ * The files of api/kinds hold declarations: a `struct kind` with its types, its table of columns,
+ * and pointers to functions for defaults and rules. Long rules are in api/pod, api/workload and
+ * api/cluster, shared ones in api/rules. Types of Kubernetes' own kinds are made from api/upstream.
+ * A kind is registered before main() and never changes; its index is its place in every table by
+ * kind. Two kinds that clash by name stop the program at its start. */
 #ifndef API_MODEL_KIND_H
 #define API_MODEL_KIND_H
 
