@@ -23,7 +23,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
-/* A request rarely needs more than the first; big ones quickly get blocks worth a malloc. What idles between requests is small. */
+/* A request rarely needs more than the first block; big ones quickly get blocks worth a malloc. Only a small
+ * block idles between requests. */
 enum { BLOCK_MIN = 4096, BLOCK_MAX = 256 * 1024, KEPT_MAX = 16 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__
@@ -52,6 +53,7 @@ void arena_init(struct arena *a, size_t ceiling)
 
 void arena_init_with(struct arena *a, size_t ceiling, void *first, size_t first_size)
 {
+	assert(first || first_size == 0);
 	*a = (struct arena){.ceiling = ceiling, .first = first, .first_size = first_size};
 	arena_use(a, first, first_size);
 }
@@ -79,6 +81,7 @@ static void arena_free_blocks(struct arena *a, const struct arena_block *kept)
 void arena_done(struct arena *a)
 {
 	arena_free_blocks(a, NULL);
+	assert(a->used == 0);
 	if (a->first) {
 		ASAN_UNPOISON_MEMORY_REGION(a->first, a->first_size);
 	}

@@ -34,6 +34,7 @@ void buf_clear(struct buf *b)
  * the NUL can use. */
 static void buf_grow(struct buf *b, size_t need)
 {
+	assert(need > b->cap && need <= b->ceiling + 1);
 	size_t cap = MAX(b->cap, (size_t)BUF_FIRST);
 	while (cap < need) {
 		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
@@ -190,8 +191,12 @@ struct bytes *bytes_ref(struct bytes *b)
 struct bytes *bytes_unref(struct bytes *b)
 {
 	/* The release makes every holder's reads happen before the acquire of the one that frees. */
-	if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1) {
-		mem_free(b);
+	if (b) {
+		uint32_t before = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel);
+		assert(before > 0);
+		if (before == 1) {
+			mem_free(b);
+		}
 	}
 	return NULL;
 }

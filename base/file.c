@@ -2,8 +2,10 @@
  * caller's buffer bounds all sizes, so a file that grows while it is read does no harm. */
 #include "base/file.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/watched_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -133,6 +135,7 @@ static int file_load(struct watched_file *f, struct buf *err)
 int watched_file_init(struct watched_file *f, const char *path, int (*load)(void *ctx, struct str text, struct buf *err),
 	void *ctx, struct reload_hook hook, struct buf *err)
 {
+	assert(path && load);
 	*f = (struct watched_file){.path = mem_strdup(path), .load = load, .ctx = ctx, .hook = hook};
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_init(&f->next_look_ms, clock_mono_ms() + LOOK_EVERY_MS);
@@ -156,6 +159,7 @@ static bool has_changed(const struct watched_file *f)
 
 static void watched_file_look(struct watched_file *f)
 {
+	assert_locked(&f->lock);
 	if (!has_changed(f)) {
 		return;
 	}

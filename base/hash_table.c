@@ -22,6 +22,7 @@ static void table_resize(struct hash_table *t, size_t n_slots)
 {
 	const struct hash_table old = *t;
 
+	assert(n_slots >= SLOTS_FIRST && (n_slots & (n_slots - 1)) == 0);
 	t->slots = mem_array(n_slots, sizeof(struct hash_node *));
 	t->n_slots = n_slots;
 	for (size_t i = 0; i < old.n_slots; i++) {
@@ -35,6 +36,7 @@ static void table_resize(struct hash_table *t, size_t n_slots)
 
 void hash_table_done(struct hash_table *t)
 {
+	assert(t->n == 0 || t->slots);
 	mem_free(t->slots);
 	*t = (struct hash_table){0};
 }

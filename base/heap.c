@@ -1,5 +1,7 @@
 #include "base/heap.h"
 
+#include <assert.h>
+
 static bool is_before(const struct heap_node *a, const struct heap_node *b)
 {
 	return a->due != b->due ? a->due < b->due : a->order < b->order;
@@ -46,6 +48,7 @@ void heap_done(struct heap *h)
 
 void heap_set(struct heap *h, struct heap_node *node, int64_t due)
 {
+	assert(node->place <= h->n);
 	if (!node->place) {
 		if (h->n == h->cap) {
 			h->cap = h->cap ? 2 * h->cap : 16;
@@ -65,6 +68,7 @@ void heap_remove(struct heap *h, struct heap_node *node)
 	if (!place) {
 		return;
 	}
+	assert(place <= h->n && h->v[place - 1] == node); /* it is in this heap */
 	struct heap_node *last = h->v[--h->n];
 	node->place = 0;
 	if (last != node) {

@@ -21,9 +21,10 @@ struct line_queue {
 	bool is_closing, is_writing;
 };
 
-/* Lines wait gather_ms for others, or until there are many. write() is called on the writer's thread, and may add to what it is given; it
- * is emptied afterwards. 0, or -errno: then there is nothing to close. */
-int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*write)(void *ctx, struct buf *lines), void *ctx);
+/* Lines wait gather_ms for others, or until there are many. The writer's thread has the name, of 15 bytes at most. It calls
+ * write(), which may add to the lines that it gets; they are emptied afterwards. Returns 0 or -errno: then there is nothing to close. */
+int line_queue_open(struct line_queue *q, const char *name, size_t max, int64_t gather_ms,
+	void (*write)(void *ctx, struct buf *lines), void *ctx);
 bool line_queue_append(struct line_queue *q, struct str line); /* false when it does not fit */
 /* When what waits has been written, or at until_ms (monotonic). */
 void line_queue_flush(struct line_queue *q, int64_t until_ms);

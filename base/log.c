@@ -8,6 +8,7 @@
 #include "base/line_queue.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -119,6 +120,7 @@ static void add_field(struct buf *line, const struct log_field *f, bool is_json)
 
 static void log_line(enum log_level level, const char *what, struct str message, const struct log_field *fields, size_t n)
 {
+	assert(level < ARRAY_SIZE(level_names));
 	bool is_json = atomic_load_explicit(&log_form, memory_order_relaxed) == LOG_JSON;
 	char time[TIME_RFC3339_MICRO_SIZE];
 	_cleanup_(buf_done) struct buf line;
@@ -165,6 +167,7 @@ void log_write_fields(enum log_level level, const char *what, const char *messag
 
 void thread_must_start(pthread_t *ret, const char *name, void *(*run)(void *ctx), void *ctx)
 {
+	assert(strlen(name) < 16 && run);
 	int r = pthread_create(ret, NULL, run, ctx);
 
 	if (r) {
@@ -255,8 +258,10 @@ static void line_queue_discard(struct line_queue *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*write)(void *ctx, struct buf *lines), void *ctx)
+int line_queue_open(struct line_queue *q, const char *name, size_t max, int64_t gather_ms,
+	void (*write)(void *ctx, struct buf *lines), void *ctx)
 {
+	assert(strlen(name) < 16 && max > 0 && write);
 	*q = (struct line_queue){.max = max, .gather_ms = gather_ms, .write = write, .ctx = ctx};
 	pthread_mutex_init(&q->lock, NULL);
 	clock_cond_init(&q->wake);
@@ -265,8 +270,10 @@ int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*
 	int r = -pthread_create(&q->writer, NULL, write_lines, q);
 	if (r) {
 		line_queue_discard(q);
+		return r;
 	}
-	return r;
+	pthread_setname_np(q->writer, name);
+	return 0;
 }
 
 void line_queue_flush(struct line_queue *q, int64_t until_ms)
@@ -279,6 +286,7 @@ void line_queue_flush(struct line_queue *q, int64_t until_ms)
 
 void line_queue_close(struct line_queue *q)
 {
+	assert(!q->is_closing);
 	pthread_mutex_lock(&q->lock);
 	q->is_closing = true;
 	pthread_cond_signal(&q->wake);

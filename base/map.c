@@ -63,6 +63,7 @@ static struct map_entry *map_find(const struct map *m, struct str key, uint64_t 
 
 static struct map_entry *map_find_free(struct map *m, uint64_t hash)
 {
+	assert(m->n + m->n_tombs < m->cap); /* or it would not end */
 	size_t i = hash & (m->cap - 1);
 	while (!is_free(&m->entries[i])) {
 		i = (i + 1) & (m->cap - 1);
@@ -130,6 +131,7 @@ void *map_remove(struct map *m, struct str key)
 		return NULL;
 	}
 
+	assert(m->n > 0);
 	void *value = e->value;
 	key_free(&e->key);
 	*e = (struct map_entry){.key = {tomb, 0}};

@@ -399,6 +399,7 @@ int options_parse(const struct option *table, int argc, char **argv, int *ret_n_
 /* Help, manuals and completion read the table of flags. All take defaults from the targets, so that
  * what is printed is what is done. */
 
+/* Columns of help and manuals; longer words stay whole. */
 enum { COLUMNS_MAX = 100, INDENT = 8 };
 
 /* ---- durations ---- */

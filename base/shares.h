@@ -23,7 +23,7 @@ enum {
 	SHARES_RESERVE_PART = 8,
 };
 
-/* Who a budget is charged for. */
+/* The user for whom a budget is charged. */
 struct payer {
 	uint64_t user; /* str_hash() of the name; 0: nobody has shown who it is, and they are one user together */
 	bool is_privileged;
@@ -39,9 +39,9 @@ size_t shares_held(const struct shares *s, uint64_t user);
 
 /* The arithmetic, pure. All numbers are bytes. */
 
-/* What all requests of that sort may hold together. */
+/* The bytes that all requests of that sort may hold together. */
 size_t share_limit(size_t budget, bool is_privileged);
-/* What a user may hold of the limit when `used`, of which the user holds `mine`, are taken. */
+/* The part of the limit that a user may hold. `used` bytes are taken, of which the user holds `mine`. */
 size_t share_of(size_t limit, size_t used, size_t mine);
 /* May the user take n more? Something larger than a share goes to users who hold little: at most
  * a quarter of their share. The caller checks that it fits into the limit. */

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 
+/* More than three names would not help; further ones that are as near are left out. */
 enum { SUGGESTIONS_MAX = 3 };
 
 /* Names that are offered must outlive it. */

@@ -668,7 +668,7 @@ static int load_event(struct loader *l, const yaml_event_t *event)
 	}
 }
 
-/* Up to the end of the first document. What follows is not even scanned, as upstream. */
+/* Up to the end of the first document. The text behind it is not even scanned, as upstream. */
 static int load_document(struct loader *l)
 {
 	yaml_event_type_t type = YAML_NO_EVENT;

@@ -420,6 +420,7 @@ static void write_positional(struct buf *out, const struct decimal *d)
 	}
 }
 
+/* Bytes of a number in text: 17 digits, a sign, an exponent, and at most 21 places in between. */
 enum { FLOAT_TEXT_MAX = 64 };
 
 static struct str format_float(const struct decimal *d, bool with_exponent, int exponent_width, struct arena *a)

@@ -20,8 +20,8 @@ struct yaml_step {
 struct yaml_walk *yaml_walk_new(struct str text); /* not copied */
 struct yaml_walk *yaml_walk_free(struct yaml_walk *w);
 
-/* Goes on to a line, which is counted from 0; never back. What begins there last is what the line is about, or else what
- * began last before it. False: the text cannot be read. */
+/* Goes on to a line, which is counted from 0; never back. The line is about the value that begins there last,
+ * or else about the one that began last before it. False: the text cannot be read. */
 bool yaml_walk_to(struct yaml_walk *w, size_t line);
 /* The way from the root to that value: how many steps. */
 size_t yaml_walk_path(const struct yaml_walk *w, const struct yaml_step **ret);

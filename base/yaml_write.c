@@ -116,7 +116,7 @@ struct yaml_writer {
 	struct place *places; /* from the root to where writing goes on: a slice may end anywhere */
 	size_t n_places, cap_places;
 	struct buf *out;
-	/* For terminals. What must be escaped is between double quotes, where the escapes of visible.h are YAML's. */
+	/* For terminals. Texts that must be escaped get double quotes, within which the escapes of visible.h are YAML's. */
 	bool is_visible;
 	bool hides_emoji; /* from libyaml: see hide_emoji() */
 	bool has_private; /* the text has characters of its own in the place of hidden ones */

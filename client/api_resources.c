@@ -9,8 +9,9 @@
 enum {
 	/* Ceilings against a server gone wrong: a large cluster's discovery has a few MiB, and
 	 * some thousand resources. */
-	DOCUMENTS_MAX = 256 << 20, /* bytes */
-	RESOURCES_MAX = 100 * 1000,
+	DOCUMENTS_MAX = 256 << 20,  /* bytes */
+	RESOURCES_MAX = 100 * 1000, /* further resources, or failures, are left out */
+	/* A longer path of a group and version counts as an answer that is too big. */
 	PATH_BYTES_MAX = 4096,
 };
 

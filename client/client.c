@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "client/peer.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,6 +54,7 @@ struct client {
 
 void client_timer_init(struct client_timer *t, void (*run)(struct client_timer *t))
 {
+	assert(run);
 	*t = (struct client_timer){.run = run};
 }
 
@@ -602,6 +604,7 @@ static bool is_over(struct client *c)
 /* Ends everything in rounds: an on_done() callback may start another exchange or post a task. */
 static void wind_up(struct client *c)
 {
+	assert(atomic_load(&c->is_stopping));
 	do {
 		while (!list_is_empty(&c->running)) {
 			end_running(c, list_entry(c->running.next, struct exchange, link), EXCHANGE_STOPPED);
@@ -655,6 +658,7 @@ static bool client_leave(struct client *c, struct list *head, struct list *link)
 
 void exchange_start(struct client *c, struct exchange *x)
 {
+	assert(x->method && x->path && x->on_done);
 	x->code = 0;
 	x->retry_after_s = -1;
 	x->answer_type[0] = x->problem[0] = '\0';
@@ -677,6 +681,7 @@ void exchange_cancel(struct client *c, struct exchange *x)
 
 void exchange_pause(struct exchange *x)
 {
+	assert(x->is_alone);
 	x->is_pausing = true;
 }
 
@@ -692,11 +697,13 @@ void exchange_resume(struct client *c, struct exchange *x)
 
 void client_timer_set(struct client *c, struct client_timer *t, int64_t delay_ms)
 {
+	assert(client_is_this_thread(c) && t->run && delay_ms >= 0);
 	timers_set(&c->timers, t, delay_ms);
 }
 
 bool client_post(struct client *c, struct client_task *t)
 {
+	assert(t->run);
 	return client_leave(c, &c->tasks, &t->link);
 }
 
@@ -760,6 +767,7 @@ void client_stop(struct client *c)
 
 bool client_sleep(struct client *c, int64_t ms)
 {
+	assert(!client_is_this_thread(c));
 	int64_t until_ms = clock_mono_ms() + ms;
 	pthread_mutex_lock(&c->lock);
 	int r = 0;
@@ -768,6 +776,11 @@ bool client_sleep(struct client *c, int64_t ms)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return !client_is_stopped(c);
+}
+
+bool client_is_this_thread(const struct client *c)
+{
+	return pthread_equal(pthread_self(), c->thread);
 }
 
 bool client_is_stopped(const struct client *c)
@@ -779,6 +792,7 @@ struct client *client_free(struct client *c)
 {
 	if (c) {
 		if (c->multi) {
+			assert(!client_is_this_thread(c));
 			client_stop(c);
 			pthread_join(c->thread, NULL);
 			curl.multi_cleanup(c->multi);

@@ -121,6 +121,8 @@ struct client_task {
 	void (*run)(struct client_task *t);
 	struct list link; /* private */
 };
+/* Is this the client's thread? Functions that must run there, or must not, assert it. */
+bool client_is_this_thread(const struct client *c);
 /* Runs t soon on the client's thread; any thread may call this, and t must stay valid until
  * then. Returns false when that thread has ended: t will never run. */
 bool client_post(struct client *c, struct client_task *t);

@@ -6,6 +6,7 @@
 #include "client/reflector.h"
 #include "client/store.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Beyond what any cluster keeps of one kind: a ceiling against a server that sends without end. */
@@ -58,6 +59,7 @@ static void on_problem(void *ctx, bool is_over, struct str text)
 
 static void take_in(struct informer *f, struct item *item)
 {
+	assert(client_is_this_thread(f->options.client));
 	bool is_initial = !atomic_load(&f->has_synced);
 	struct item *old = NULL;
 	if (!store_put(&f->store, item, &old)) {
@@ -73,6 +75,7 @@ static void take_in(struct informer *f, struct item *item)
 
 static void take_out(struct informer *f, struct item *last, bool is_guess)
 {
+	assert(client_is_this_thread(f->options.client));
 	_cleanup_(item_unrefp) struct item *old = store_remove(&f->store, last->namespace, last->name);
 	if (old) {
 		tell_delete(f, last, is_guess);
@@ -177,6 +180,7 @@ static void keep_options(struct informer *f, const struct informer_options *o)
 
 struct informer *informer_new(const struct informer_options *options)
 {
+	assert(options->client && options->resource.plural.n > 0 && options->resource.version.n > 0);
 	struct informer *f = mem_new(struct informer);
 	keep_options(f, options);
 	store_init(&f->store, OBJECTS_MAX);
@@ -192,6 +196,7 @@ struct informer *informer_new(const struct informer_options *options)
 
 static void wait_for_end(struct informer *f)
 {
+	assert(!client_is_this_thread(f->options.client));
 	/* The client's thread has ended, so nothing can run any more. */
 	if (!client_post(f->options.client, &f->end)) {
 		return;
@@ -288,6 +293,7 @@ static void forget_uid(struct store *s, const struct item *item)
 
 bool store_put(struct store *s, struct item *item, struct item **ret_old)
 {
+	assert(item->name.n > 0);
 	void *old = NULL;
 	_cleanup_(buf_done) struct buf key;
 	buf_init(&key, KEY_MAX);
@@ -371,9 +377,11 @@ void store_each(struct store *s, struct str namespace, void (*each)(void *ctx, s
  * just that size. An informer of 100,000 objects would otherwise hold the slack of as many
  * arenas. */
 enum {
+	/* Bytes of one object as a tree; an object that needs more cannot be read, and its list is
+	 * tried again. */
 	TREE_MAX = 256 << 20,
-	VALUES_MAX = 4 << 20,
-	DEPTH_MAX = 512,
+	VALUES_MAX = 4 << 20,     /* values in one object; an object with more cannot be read */
+	DEPTH_MAX = 512,          /* levels in one object; a deeper one cannot be read either */
 	SCRATCH_SIZE = 64 * 1024, /* most objects' trees fit */
 };
 

@@ -29,8 +29,8 @@ struct informer_handlers {
 	void (*on_delete)(void *ctx, struct item *item, bool is_guess);
 	/* Called once, when all objects that were there have been reported. */
 	void (*on_synced)(void *ctx);
-	/* What went wrong, a sentence; it goes on by itself. Not for what happens every few minutes. Once, until it goes well
-	 * again, which is reported as well: is_over. */
+	/* Reports a problem in one sentence; the informer goes on by itself. Watches that end every few minutes
+	 * are no problem. A problem is reported once, and its end as well: is_over. */
 	void (*on_problem)(void *ctx, bool is_over, struct str text);
 }; /* any may be NULL */
 

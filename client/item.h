@@ -15,10 +15,11 @@ struct item {
 	_Alignas(16) char storage[];
 };
 
-/* Takes the object apart, whose text is copied. left_out: paths of members that are kept as null, "metadata.managedFields" for
- * example, which is often half of an object; ends with NULL; at most ITEM_LEFT_OUT_MAX, none within another; NULL: nothing is left out. NULL when
- * it has no name or no decimal resourceVersion, or is no JSON. */
+/* Paths in one list of members that are left out; a longer list is a mistake of the developer. */
 enum { ITEM_LEFT_OUT_MAX = 8 };
+/* Takes the object apart, whose text is copied. left_out: paths of members that are kept as null, such as "metadata.managedFields",
+ * which is often half of an object. The list ends with NULL, and no path is within another. A list that is NULL leaves out nothing.
+ * Returns NULL if the object has no name or no decimal resourceVersion, or is no JSON. */
 struct item *item_new(struct str text, const char *const *left_out);
 /* metadata.managedFields alone. */
 extern const char *const item_managers[];

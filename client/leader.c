@@ -9,6 +9,7 @@
 #include "client/backoff.h"
 #include "client/rest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,9 +18,9 @@ enum {
 	LEASE_MS = 15 * 1000, /* client-go's */
 	RENEW_MS = 10 * 1000,
 	RETRY_MS = 2 * 1000,
-	BODY_MAX = 1 << 20,
-	PATH_BYTES_MAX = 4096,
-	PROBLEM_MAX = 4096,
+	BODY_MAX = 1 << 20,    /* a Lease has less than one KiB; a longer one is not written */
+	PATH_BYTES_MAX = 4096, /* of a Lease, whose namespace and name are short */
+	PROBLEM_MAX = 4096,    /* bytes of a sentence for the log; a longer one is left out */
 };
 
 static const struct resource leases = {{"coordination.k8s.io", 19}, {"v1", 2}, {"leases", 6}};
@@ -273,6 +274,7 @@ static bool try_to_hold(struct leader *l)
 
 static void leader_lead(struct leader *l)
 {
+	assert(!atomic_load(&l->is_leading));
 	const struct leader_options *o = &l->options;
 	atomic_store(&l->is_leading, true);
 	o->on_started(o->ctx);
@@ -336,6 +338,8 @@ static struct leader *leader_clear(struct leader *l)
 
 int leader_new(struct leader **ret, const struct leader_options *options, struct buf *err)
 {
+	assert(options->client && options->namespace && options->name && options->identity);
+	assert(options->on_started && options->on_stopped);
 	struct leader *l = mem_new(struct leader);
 	l->options = *options;
 	l->namespace = mem_strdup(options->namespace);
@@ -345,6 +349,7 @@ int leader_new(struct leader **ret, const struct leader_options *options, struct
 	l->options.renew_ms = options->renew_ms ? options->renew_ms : RENEW_MS;
 	l->options.retry_ms = options->retry_ms ? options->retry_ms : RETRY_MS;
 	answer_init(&l->seen);
+	assert(l->options.retry_ms <= l->options.renew_ms && l->options.renew_ms <= l->options.lease_ms);
 	init_lock(l);
 	int r = -pthread_create(&l->thread, NULL, run, l);
 	if (r) {

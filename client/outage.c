@@ -4,9 +4,11 @@
 #include "base/ids.h"
 #include "client/backoff.h"
 
+#include <assert.h>
+
 enum {
 	GATHER_MS = 2 * 1000, /* all watches of a server that dies break within this time */
-	TEXT_MAX = 64 * 1024,
+	TEXT_MAX = 64 * 1024, /* bytes of a notice; a reason that does not fit is left out of it */
 };
 
 struct outage {
@@ -54,6 +56,7 @@ static void end_if_over(struct outage *o)
 
 struct outage *outage_new(const struct outage_options *options)
 {
+	assert(options->client && options->on_notice);
 	struct outage *o = mem_new(struct outage);
 
 	o->options = *options;
@@ -73,11 +76,13 @@ struct outage *outage_free(struct outage *o)
 
 void outage_join(struct outage *o)
 {
+	assert(client_is_this_thread(o->options.client));
 	o->n++;
 }
 
 void outage_leave(struct outage *o, bool is_lost)
 {
+	assert(o->n > 0);
 	o->n--;
 	if (is_lost) {
 		outage_regain(o);
@@ -86,6 +91,8 @@ void outage_leave(struct outage *o, bool is_lost)
 
 void outage_lose(struct outage *o, struct str reason)
 {
+	assert(o->n_lost < o->n);
+	assert(client_is_this_thread(o->options.client));
 	if (o->n_lost++ == 0) {
 		buf_clear(&o->reason);
 		buf_add_str(&o->reason, reason);
@@ -95,6 +102,7 @@ void outage_lose(struct outage *o, struct str reason)
 
 void outage_regain(struct outage *o)
 {
+	assert(o->n_lost > 0);
 	o->n_lost--;
 	end_if_over(o);
 }
@@ -105,6 +113,7 @@ void outage_regain(struct outage *o)
  * a server in trouble ever sees. */
 int64_t random_below(int64_t n)
 {
+	assert(n > 0);
 	uint64_t r;
 	random_bytes(&r, sizeof(r));
 	return (int64_t)(r % (uint64_t)n);

@@ -11,6 +11,7 @@
 #include "client/lines.h"
 #include "client/store.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -27,13 +28,17 @@ enum {
 	SHORT_MS = 1000,
 	LINE_MAX_BYTES = 32 << 20,
 	PAGE_MAX_BYTES = 256 << 20,
+	/* Bytes of a page as a tree; a page that needs more counts as one that cannot be read. */
 	PAGE_TREE_MAX = 1 << 30,
+	/* Bytes of an event as a tree; an event that needs more ends the watch. */
 	LINE_TREE_MAX = 256 << 20,
-	VALUES_MAX = 16 << 20,
-	DEPTH_MAX = 512,
+	VALUES_MAX = 16 << 20, /* values in a page or an event; with more it cannot be read */
+	DEPTH_MAX = 512,       /* levels in a page or an event; deeper ones cannot be read */
 	REFUSAL_MAX_BYTES = 64 * 1024,
-	PATH_BYTES_MAX = 64 * 1024,
+	PATH_BYTES_MAX = 64 * 1024, /* of a request, with its selectors and its continue token */
+	/* Bytes of a continue token, which is the server's; a page with a longer one cannot be read. */
 	TOKEN_MAX = 64 * 1024,
+	/* Objects of one list; a longer list cannot be read, and is tried again. */
 	OBJECTS_MAX = 10 * 1000 * 1000,
 	/* The client gives up a watch-list when nothing has come for this long. Servers that do
 	 * not know sendInitialEvents ignore it and never say where the initial events end. */
@@ -421,7 +426,8 @@ static void on_page(struct reflector *r)
 	uint64_t version = 0;
 	const struct json *list = parse_text(r, &a), *meta = json_gets(list, "metadata");
 	struct str token = list_continue(list);
-	if (!str_to_uint64(json_text(json_gets(meta, "resourceVersion")), &version) || !gather_items(r, list)) {
+	if (!str_to_uint64(json_text(json_gets(meta, "resourceVersion")), &version) || token.n > TOKEN_MAX ||
+		!gather_items(r, list)) {
 		retry_later(r, STR("the server's list cannot be read"));
 	} else if (token.n) {
 		buf_clear(&r->token);
@@ -531,6 +537,7 @@ void reflector_done(struct reflector *r)
 
 void reflector_begin(struct reflector *r)
 {
+	assert(client_is_this_thread(r->options.client));
 	if (r->options.outage) {
 		outage_join(r->options.outage);
 	}
@@ -539,6 +546,7 @@ void reflector_begin(struct reflector *r)
 
 void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r))
 {
+	assert(client_is_this_thread(r->options.client) && on_ended);
 	r->is_ending = true;
 	r->on_ended = on_ended;
 	if (r->options.outage) {
@@ -711,6 +719,8 @@ static bool reflector_on_line(void *ctx, struct str line)
 
 /* A list does not go into the store page by page: it may fail in the middle, and handlers must
  * not see half a list. Until it is complete, the store stays as it was. */
+
+/* Bytes of NAMESPACE/NAME; an object with a longer one makes its list unreadable. */
 enum { KEY_MAX = 4096 };
 
 void gathering_init(struct gathering *g, size_t max)

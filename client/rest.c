@@ -6,21 +6,23 @@
 
 #include "api/model/members.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
 	ANSWER_MAX = 256 << 20, /* bytes of text */
 	TREE_MAX = 1 << 30,     /* bytes of JSON tree */
-	VALUES_MAX = 16 << 20,
-	DEPTH_MAX = 512,
+	VALUES_MAX = 16 << 20,  /* values in an answer; with more it is REST_TOO_BIG */
+	DEPTH_MAX = 512,        /* levels in an answer; a deeper one cannot be read */
 	TIMEOUT_MS = 30 * 1000,
 	COLLECTION_TIMEOUT_MS = 70 * 1000, /* above the minute that a server gives itself */
 	/* client-go's. */
 	TRIES_MAX = 10,
 	PAUSE_MAX_S = 60,
-	BODY_MAX = 16 << 20,
+	BODY_MAX = 16 << 20, /* bytes of a request; a longer one is REST_TOO_BIG, and is not sent */
+	/* Bytes of a continue token, which is the server's; a longer one is REST_TOO_BIG. */
 	TOKEN_MAX = 64 * 1024,
-	PATH_BYTES_MAX = 64 * 1024,
+	PATH_BYTES_MAX = 64 * 1024, /* of a request with its query; a longer one is REST_TOO_BIG */
 };
 
 /* ---- an answer ---- */
@@ -197,6 +199,7 @@ static void call_done(struct call *call)
 
 int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
 {
+	assert(q->method && q->path && !client_is_this_thread(c));
 	struct call call;
 	call_init(&call, c, q);
 	try_once(c, &call);
@@ -504,7 +507,9 @@ int rest_each(struct client *c, const struct target *t, bool metadata_only, bool
 		}
 		is_wanted = each_of_page(ret->body, each, ctx);
 		buf_clear(&token);
-		buf_add_str(&token, list_continue(ret->body));
+		if (!buf_add_str(&token, list_continue(ret->body))) {
+			return REST_TOO_BIG; /* the list is not complete */
+		}
 	} while (is_wanted && token.n);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,12 +45,14 @@ struct workqueue {
  * queue under a lock of its own. */
 static void workqueue_tell(struct workqueue *q)
 {
+	assert_locked(&q->lock);
 	q->has_news = true;
 	pthread_cond_signal(&q->wake);
 }
 
 static void unlock_and_tell(struct workqueue *q)
 {
+	assert_locked(&q->lock);
 	void (*on_news)(void *ctx) = q->has_news && !q->is_stopped ? q->on_news : NULL;
 	void *ctx = q->ctx;
 	q->has_news = false;
@@ -75,6 +78,7 @@ static struct entry *entry_get(struct workqueue *q, struct str key)
 
 static void entry_free(struct entry *e)
 {
+	assert(!e->is_running || list_is_empty(&e->link));
 	mem_free(e->key);
 	mem_free(e);
 }
@@ -151,6 +155,7 @@ static void workqueue_wait(struct workqueue *q)
 
 static struct entry *take_first(struct workqueue *q)
 {
+	assert(!list_is_empty(&q->waiting) && q->n_waiting > 0);
 	struct entry *e = list_entry(q->waiting.next, struct entry, link);
 	list_remove(&e->link);
 	e->is_waiting = false;
@@ -165,6 +170,7 @@ static struct entry *take_first(struct workqueue *q)
 
 struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last_ms)
 {
+	assert(name && first_ms > 0 && first_ms <= last_ms);
 	struct workqueue *q = mem_new(struct workqueue);
 	*q = (struct workqueue){.name = name, .first_ms = first_ms, .last_ms = last_ms};
 	clock_cond_init(&q->wake);
@@ -193,6 +199,7 @@ struct workqueue *workqueue_free(struct workqueue *q)
 
 void workqueue_add(struct workqueue *q, struct str key)
 {
+	assert(key.p);
 	pthread_mutex_lock(&q->lock);
 	if (!q->is_stopped) {
 		add_now(q, entry_get(q, key));
@@ -275,7 +282,7 @@ void workqueue_done(struct workqueue *q, char *key)
 {
 	pthread_mutex_lock(&q->lock);
 	struct entry *e = map_get(&q->entries, str_of(key));
-	assert(e && e->is_running);
+	assert(e && e->is_running && q->n_running > 0);
 	e->is_running = false;
 	q->n_running--;
 	if (e->is_waiting) {
@@ -306,6 +313,7 @@ char *workqueue_take(struct workqueue *q, int64_t *ret_due_ms)
 
 void workqueue_listen(struct workqueue *q, void (*on_news)(void *ctx), void *ctx)
 {
+	assert(on_news);
 	pthread_mutex_lock(&q->lock);
 	assert(!q->on_news);
 	q->on_news = on_news;

@@ -9,8 +9,10 @@
 #include "base/exposition.h"
 #include "client/leader.h"
 
+#include <assert.h>
 #include <pthread.h>
 
+/* Controllers that run at once; all_controllers[] has fewer rows. */
 enum { CONTROLLERS_MAX = 16 };
 
 struct runner {
@@ -41,6 +43,7 @@ static void on_outage(void *ctx, bool is_over _unused_, struct str text)
 
 static int start_all(struct runner *r, struct buf *err)
 {
+	assert(!r->env.client && r->n_running == 0);
 	pthread_mutex_lock(&r->lock);
 	int error = client_new(&r->env.client, &r->config, err);
 	if (!error && (error = pool_new(&r->env.pool))) {
@@ -48,9 +51,10 @@ static int start_all(struct runner *r, struct buf *err)
 	}
 	r->env.settings = &r->options.settings;
 	r->env.outage = outage_new(&(struct outage_options){.client = r->env.client, .on_notice = on_outage, .ctx = r});
-	for (size_t i = 0; !error && all_controllers[i] && r->n_running < CONTROLLERS_MAX; i++) {
+	for (size_t i = 0; !error && all_controllers[i]; i++) {
 		const struct controller *c = all_controllers[i];
 		if (controller_is_chosen(c, r->options.choice, r->options.n_choice, r->options.is_within_up)) {
+			assert(r->n_running < CONTROLLERS_MAX);
 			r->running[r->n_running++] = controller_start(c, &r->env);
 		}
 	}
@@ -139,6 +143,7 @@ static int start_election(struct runner *r, struct buf *err)
 
 int runner_new(struct runner **ret, const struct runner_options *options, struct buf *err)
 {
+	assert(options->config && options->on_notice);
 	struct runner *r = mem_new(struct runner);
 	r->options = *options;
 	client_config_copy(&r->config, options->config);

@@ -11,15 +11,15 @@
 #include "base/json.h"
 
 enum {
-	TRY_MS = 10 * 1000, /* DelegatingAuthorizationOptions.ClientTimeout */
-	ANSWERS_MAX = 8192, /* as upstream's */
-	ANSWERS_BYTES_MAX = 32 << 20,
-	CONTROLLED_MAX = 10000, /* bytes of the question's text: answers to longer ones are not kept, as upstream */
-	BODY_MAX = 4 << 20,
+	TRY_MS = 10 * 1000,           /* DelegatingAuthorizationOptions.ClientTimeout */
+	ANSWERS_MAX = 8192,           /* as upstream's */
+	ANSWERS_BYTES_MAX = 32 << 20, /* bytes of kept answers; the least recently used ones make room */
+	CONTROLLED_MAX = 10000,       /* bytes of the question's text: answers to longer ones are not kept, as upstream */
+	BODY_MAX = 4 << 20,           /* bytes of a review; a longer question fails, and is not sent */
 	/* Each user's share of the 64 requests that may be under way, and of the waiting
 	 * questions. */
 	USER_RUNNING_MAX = 32,
-	USER_WAITING_MAX = 1024,
+	USER_WAITING_MAX = 1024, /* a further question of that user fails at once */
 };
 
 /* As in client-go, the query gives the server the time limit. */

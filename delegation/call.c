@@ -14,14 +14,16 @@
 #include "base/exposition.h"
 #include "client/backoff.h"
 
+#include <assert.h>
+
 enum {
-	TRIES_MAX = 5,
+	TRIES_MAX = 5, /* attempts of one call, as upstream; then it has failed */
 	/* Upstream's webhook clients: each pause is half as long again, plus a random fifth. */
 	FIRST_PAUSE_MS = 500,
 	ANSWER_MAX = 4 << 20, /* bytes: a review comes back whole, with all the groups it was sent with */
-	TREE_MAX = 32 << 20,
-	FAILURE_MAX = 4096,
-	SAID_MAX = 1024, /* bytes of another server's own words */
+	TREE_MAX = 32 << 20,  /* bytes of an answer as a tree; an answer that needs more cannot be read */
+	FAILURE_MAX = 4096,   /* bytes of the sentence that says why a call failed */
+	SAID_MAX = 1024,      /* bytes of another server's own words */
 };
 
 /* ---- what went wrong ---- */
@@ -213,6 +215,7 @@ static void on_pause(struct client_timer *t)
 
 void call_init(struct call *c)
 {
+	assert(c->client && c->on_done);
 	buf_init(&c->failure, FAILURE_MAX);
 	buf_init(&c->text, ANSWER_MAX);
 	arena_init(&c->arena, TREE_MAX);

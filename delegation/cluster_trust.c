@@ -135,7 +135,7 @@ void trust_read_fronts(struct trust *ret, const struct json *config_map, struct 
 #define CONFIG_MAP "ConfigMap " NAMESPACE "/" NAME
 
 enum {
-	NOTICE_MAX = 4096,
+	NOTICE_MAX = 4096,     /* bytes of a notice for the log */
 	SCRATCH_MAX = 8 << 20, /* above what etcd takes for one object */
 	/* A short pause costs little: there is only one kube-apiserver and one object. */
 	RETRY_MAX_MS = 2000,

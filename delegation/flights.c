@@ -18,13 +18,17 @@
 #include "delegation/flights.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
+
+#include <assert.h>
 
 enum {
 	/* Together with the bytes: the memory that a burst of different questions can take. */
 	FLIGHTS_MAX = 4096, /* under way or waiting for their turn */
+	/* Bytes of their bodies and keys; a question beyond either fails at once. */
 	FLIGHTS_BYTES_MAX = 32 << 20,
-	WAITING_MAX = 16384,
-	RUNNING_MAX = 64, /* at once: each takes a connection */
+	WAITING_MAX = 16384, /* questions that wait for flights; a further one fails at once */
+	RUNNING_MAX = 64,    /* at once: each takes a connection */
 	/* So a flood of unknown tokens leaves a quarter to askers who had an answer before. */
 	RUNNING_STRANGERS_MAX = 48,
 };
@@ -263,6 +267,7 @@ void fair_queue_end(struct fair_queue *t, struct turn *turn)
 
 /* ---- flight ---- */
 
+/* Bytes of the sentence that says why a question failed. */
 enum { WHY_MAX = 4096 };
 
 /* A question that waits for a flight; in the question's arena. */
@@ -332,6 +337,8 @@ enum {
 /* Counts a waiter out. Under the lock. */
 static void flight_count_out(struct flights *f, const struct waiting *w)
 {
+	assert_locked(&f->lock);
+	assert(f->n_waiting > 0 && w->source->n_waiters > 0);
 	f->n_waiting--;
 	w->source->n_waiters--;
 	if (f->options.on_wait) {
@@ -367,6 +374,7 @@ static void flight_fail_all(struct list *waiting, struct str why)
 /* Closes a flight: no question joins it any more. Under the lock. */
 static void flight_close(struct flights *f, struct flight *flight)
 {
+	assert_locked(&f->lock);
 	if (flight->n_key && map_get(&f->by_key, flight_key(flight)) == flight) {
 		map_remove(&f->by_key, flight_key(flight));
 	}
@@ -375,6 +383,7 @@ static void flight_close(struct flights *f, struct flight *flight)
 /* Moves the flight's waiters to the caller's list. Under the lock. */
 static void flight_take_waiting(struct flights *f, struct flight *flight, struct list *ret)
 {
+	assert_locked(&f->lock);
 	list_init(ret);
 	list_splice(ret, &flight->waiting);
 	list_for_each(it, ret) {
@@ -391,6 +400,7 @@ static void flight_on_try(struct call *c, int code, int64_t duration_ns)
 /* Makes a flight, which takes over the reference to the source. Under the lock. */
 static struct flight *flight_new(struct flights *f, const struct flight_request *r, struct queue_source *source)
 {
+	assert_locked(&f->lock);
 	const struct flights_options *o = &f->options;
 	struct flight *flight = mem_new(struct flight);
 	flight->owner = f;
@@ -425,6 +435,8 @@ static struct flight *flight_new(struct flights *f, const struct flight_request 
 /* Under the lock. */
 static void flight_uncount(struct flights *f, struct flight *flight)
 {
+	assert_locked(&f->lock);
+	assert(f->n_flights > 0 && f->n_bytes >= flight->n_bytes);
 	f->n_flights--;
 	f->n_bytes -= flight->n_bytes;
 	f->n_second -= flight->turn.source->class == TURN_SECOND;
@@ -624,6 +636,7 @@ static void flight_look_at(struct flights *f, struct flight *flight, struct look
 
 static void flights_arm(struct flights *f, int64_t soonest_ms)
 {
+	assert(client_is_this_thread(f->options.client));
 	if (soonest_ms < f->armed_ms) {
 		f->armed_ms = soonest_ms;
 		client_timer_set(f->options.client, &f->patience, MAX(0, soonest_ms - clock_mono_ms()));
@@ -714,6 +727,7 @@ static void flights_post(struct flights *f)
 /* Returns true when the caller must call post(), after releasing the lock. Under the lock. */
 static bool flights_must_post(struct flights *f)
 {
+	assert_locked(&f->lock);
 	bool was_posted = f->is_posted;
 	f->is_posted = true;
 	return !was_posted;
@@ -721,6 +735,7 @@ static bool flights_must_post(struct flights *f)
 
 static bool flights_look_up(struct flights *f, struct question *q, struct str key)
 {
+	assert_locked(&f->lock);
 	int64_t now_ms = clock_mono_ms();
 	const void *value = key.n ? answers_get(&f->answers, key, now_ms) : NULL;
 	value = key.n && !value ? answers_get(&f->lesser, key, now_ms) : value;
@@ -761,6 +776,7 @@ static bool may_wait(const struct flights *f, const struct queue_source *source)
 /* Begins a flight; NULL: there is no room. Under the lock. */
 static struct flight *flights_begin(struct flights *f, const struct flight_request *r)
 {
+	assert_locked(&f->lock);
 	struct queue_source *source = flights_source(f, r);
 	if (!flights_have_room(f, r, source) || !may_wait(f, source)) {
 		fair_queue_unref(&f->fair_queue, source);
@@ -777,6 +793,7 @@ static struct flight *flights_begin(struct flights *f, const struct flight_reque
 /* Returns the flight to wait for, perhaps a new one; or NULL. Under the lock. */
 static struct flight *flights_join(struct flights *f, const struct flight_request *r)
 {
+	assert_locked(&f->lock);
 	struct flight *flight = r->key.n ? map_get(&f->by_key, r->key) : NULL;
 	if (f->is_stopped) {
 		return NULL;
@@ -790,6 +807,7 @@ static struct flight *flights_join(struct flights *f, const struct flight_reques
 /* Under the lock. */
 static void flights_refuse(const struct flights *f, struct question *q)
 {
+	assert_locked((pthread_mutex_t *)(uintptr_t)&f->lock);
 	q->is_turned_away = !f->is_stopped;
 	q->failure = f->is_stopped ? STR("this server is stopping") : STR("too many reviews are under way");
 }
@@ -798,6 +816,7 @@ static void flights_refuse(const struct flights *f, struct question *q)
  * the deadline is its earliest. Under the lock. */
 static bool is_deadline_sooner(struct flights *f, struct flight *flight, int64_t deadline_ms)
 {
+	assert_locked(&f->lock);
 	if (deadline_ms >= flight->soonest_ms) {
 		return false;
 	}
@@ -808,6 +827,7 @@ static bool is_deadline_sooner(struct flights *f, struct flight *flight, int64_t
 
 bool flights_ask(struct flights *f, struct question *q, const struct flight_request *request)
 {
+	assert(q->done && q->arena);
 	struct waiting *w = arena_new(q->arena, struct waiting);
 	bool must_wake = false;
 	*w = (struct waiting){.q = q, .began_ns = clock_mono_ns()};
@@ -843,6 +863,7 @@ void flights_count(struct flights *f, struct flights_counts *ret)
 
 struct flights *flights_new(const struct flights_options *options)
 {
+	assert(options->client && options->read && options->give && options->free_value);
 	struct flights *f = mem_new(struct flights);
 	f->options = *options;
 	pthread_mutex_init(&f->lock, NULL);

@@ -8,7 +8,7 @@
 enum {
 	TRY_MS = 10 * 1000,
 	PATH_MAX_BYTES = 4096,
-	NOTICE_MAX = 4096,
+	NOTICE_MAX = 4096, /* bytes of a notice for the log */
 	/* A short pause costs little: there is only one kube-apiserver and one resource. */
 	RETRY_MAX_MS = 2000,
 };

@@ -12,18 +12,19 @@
 #include "base/keyed_hash.h"
 
 enum {
-	ALL_MS = 10 * 1000, /* DelegatingAuthenticationOptions.TokenRequestTimeout, for all tries */
-	ANSWERS_MAX = 32 * 1024,
-	ANSWERS_BYTES_MAX = 32 << 20,
-	UNKNOWN_MAX = 4096, /* tokens that name nobody */
+	ALL_MS = 10 * 1000,           /* DelegatingAuthenticationOptions.TokenRequestTimeout, for all tries */
+	ANSWERS_MAX = 32 * 1024,      /* kept answers; the least recently used ones make room */
+	ANSWERS_BYTES_MAX = 32 << 20, /* bytes of kept answers */
+	UNKNOWN_MAX = 4096,           /* tokens that name nobody */
 	/* The share of a source in the 64 requests that may be under way, and in the waiting
 	 * ones. The owner of a good token is a source of its own. */
 	SOURCE_RUNNING_MAX = 16,
-	SOURCE_WAITING_MAX = 256,
+	SOURCE_WAITING_MAX = 256, /* a further question of that source fails at once */
+	/* Flights of sources that never had a good token; a further one fails at once. */
 	STRANGERS_MAX = 1024,
-	BODY_MAX = 1 << 20,
-	HOLDER_MAX = 4 << 20,
-	HOLDER_BYTES = 512, /* about what a service account's takes */
+	BODY_MAX = 1 << 20,   /* bytes of a review; a longer token fails, and is not sent */
+	HOLDER_MAX = 4 << 20, /* bytes of one user with all groups: as much as an answer may have */
+	HOLDER_BYTES = 512,   /* about what a service account's takes */
 };
 
 /* ---- metrics: authentication_token_cache_* ----

@@ -17,8 +17,8 @@
 enum {
 	NAMESPACE_MAX = 4 << 20, /* bytes */
 	PATH_MAX_BYTES = 4096,
-	WARNINGS_MAX = 1024, /* of one question; a header has room for much less */
-	ANNOTATIONS_MAX = 1024,
+	WARNINGS_MAX = 1024,    /* of one question; a header has room for much less */
+	ANNOTATIONS_MAX = 1024, /* audit annotations of one question; further ones are left out */
 };
 
 struct webhook_round *round_new(const struct webhook_means *means, struct webhook_question *q)

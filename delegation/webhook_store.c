@@ -12,8 +12,8 @@
 #include <pthread.h>
 
 enum {
-	NOTICES_MAX = 64 << 10,
-	RETRY_MAX_MS = 4000, /* as for namespaces: a stale configuration lets through what should not be */
+	NOTICES_MAX = 64 << 10, /* bytes of notices about one set; further ones are left out */
+	RETRY_MAX_MS = 4000,    /* as for namespaces: a stale configuration lets through what should not be */
 };
 
 struct followed_webhooks {

@@ -81,7 +81,7 @@ struct str view_disagreement(const struct agreement_view *v, const struct kind *
  * among them meanwhile. */
 int64_t view_revision(const struct agreement_view *v);
 
-/* Objects that are not stored in that version, and all. Those of unknown versions count. */
+/* Objects that are not stored in that version, and all. Objects of unknown versions count. */
 int64_t census_others(const struct cache_census *c, const struct kind *k, const struct version *version);
 int64_t census_total(const struct cache_census *c, const struct kind *k);
 

@@ -17,8 +17,8 @@ enum {
 	RECORD_MS = 1000, /* between two records of the progress of a migration */
 	CACHE_TIMEOUT_MS = 2000,
 	GIVE_UP_TIMEOUT_MS = 1000,
-	PLAN_ARENA_MAX = 64 << 10,
-	STORED_MAX = 1 << 20, /* bytes of one object of ours */
+	PLAN_ARENA_MAX = 64 << 10, /* bytes of a transaction that takes or releases the lock */
+	STORED_MAX = 1 << 20,      /* bytes of one object of ours */
 };
 
 void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...)
@@ -446,7 +446,9 @@ struct migrator *migrator_new(const struct migrator_options *options)
 	pthread_mutex_init(&m->lock, NULL);
 	clock_cond_init(&m->wake);
 	m->has_thread = pthread_create(&m->thread, NULL, migrator_run, m) == 0;
-	if (!m->has_thread) {
+	if (m->has_thread) {
+		pthread_setname_np(m->thread, "migrator");
+	} else {
 		migrator_notice(m, true, "cannot start a thread: nothing is migrated by this server");
 	}
 	return m;

@@ -9,12 +9,14 @@
 #include <inttypes.h>
 
 enum {
+	/* Objects of one batch, whose transactions are sent together; a low rate has fewer. */
 	BATCH_MAX = 40,
 	BATCH_BYTES = 512 * 1024,
 	BATCHES_A_SECOND = 100, /* at least, at low rates: others wait for etcd behind a batch */
-	WALK_MAX = 20000,     /* objects that are looked at between two looks at everything else */
+	WALK_MAX = 20000,       /* objects that are looked at between two looks at everything else */
+	/* Turns of a batch in which objects have changed; then they wait for the next walk. */
 	TRIES_MAX = 3,
-	KEY_MAX = 65536,
+	KEY_MAX = 65536, /* bytes of a key: a namespace and a name, of which none comes near */
 };
 
 /* An object on its way. */

@@ -1,4 +1,11 @@
-/* The API server: phases of a request over http, cache and storage. Owns its threads; the caller owns storage and cache. */
+/* The API server: phases of a request over http, cache and storage. Owns its threads; the caller owns storage and cache.
+ *
+ * A request comes from server/http. dispatch.c is its handler: the head is judged before the body is
+ * read, and then the verb of the route runs. server/parse reads, server/access decides who may do
+ * what, server/verbs has a function for each verb, server/write the loop of a write, server/revisions
+ * Snapshots and what belongs to them, server/request the struct itself with its answers and limits.
+ * Beside the way of a request are server/discovery, server/audit, server/metrics and server/notes.
+ * docs/explanation/architecture.md has the table of what each may use. */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 

@@ -6,11 +6,13 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
 enum {
 	USES_MAX = 1000, /* of one lease: when it ends, etcd removes all its keys at once */
+	/* Seconds that a lease may outlive the time wanted, so that others can share it. */
 	SURPLUS_S_MAX = 60,
 	SURPLUS_DIVISOR = 20, /* 5 % of the time wanted */
 	GRANT_TIMEOUT_MS = 10000,
@@ -30,6 +32,7 @@ struct leases {
 
 struct leases *leases_new(struct storage *s, int64_t ttl_s)
 {
+	assert(s && ttl_s > 0);
 	struct leases *l = mem_new(struct leases);
 	l->storage = s;
 	l->ttl_s = ttl_s;

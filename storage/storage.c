@@ -4,6 +4,7 @@
  * each result's name, so a new result cannot lack it. */
 #include "storage/storage.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 static const struct result_row {
@@ -77,6 +78,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 static void wait_done(struct storage_op *op)
 {
+	assert(op->done == wait_done);
 	pthread_mutex_lock(&lock);
 	op->done = NULL;
 	pthread_cond_broadcast(&changed);

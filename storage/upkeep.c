@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "storage/keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -211,6 +212,7 @@ static void *compactor_run(void *p)
 
 struct compactor *compactor_new(const struct compactor_options *options)
 {
+	assert(options->storage && options->interval_ms >= 0);
 	struct compactor *c = mem_new(struct compactor);
 	c->options = *options;
 	arena_init(&c->arena, SIZE_MAX);
@@ -302,6 +304,7 @@ static const char *meaning_of(const struct alarms *a, enum alarm alarm)
 
 static void alarms_tell(struct alarms *a, enum alarm alarm, bool is_on)
 {
+	/* Bytes of a sentence about an alarm. */
 	enum { SENTENCE_MAX = 512 };
 	const char *store = a->options.is_in_memory ? "the store" : "etcd";
 	_cleanup_(buf_done) struct buf text;
@@ -364,6 +367,7 @@ static void *alarms_run(void *ctx)
 
 struct alarms *alarms_new(const struct alarms_options *options)
 {
+	assert(options->storage && options->interval_ms >= 0);
 	struct alarms *a = mem_new(struct alarms);
 
 	a->options = *options;

@@ -211,6 +211,8 @@ TEXTS = {
     "shell": re.compile(r"(?:(?<=\s)|^)#[^\n]*|\"(?:[^\"\\]|\\.)*\"|'[^']*'", re.M),
     "whole": re.compile(r".+", re.S),
 }
+# A sentence of a comment that begins so makes the reader search for its noun; "It" and "Of" do so at the beginning of a comment.
+OPENINGS = re.compile(r"(?:^/\*[\s*]*(?:It|Of)|(?:^/\*|[.!?])[\s*]+(?:Who|Whoever|What|Whatever|Those))\b(?![^.!?]*\?)")
 
 
 # Names within a text that is filled in are code; comments of templates are not.
@@ -232,6 +234,9 @@ def check_source(name, text):
     language = SOURCES[pathlib.PurePath(name).suffix]
     code = CODE_IN_TEMPLATES if language == "whole" else CODE_IN_TEXTS
     for found in TEXTS[language].finditer(text):
+        is_comment = found[0].startswith("/*") and name.endswith((".c", ".h")) and not name.startswith("tests/")
+        for opening in OPENINGS.finditer(found[0]) if is_comment else ():
+            yield text.count("\n", 0, found.start() + opening.end()) + 1, f'"{opening[0].split()[-1]}" begins a sentence: name the thing or the person'
         words = code.sub(lambda name: " " * len(name[0]), found[0])
         for phrase, instead in AVOIDED.items():
             gap = r"[\s*#]+"

@@ -10,6 +10,8 @@
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 static bool is_same(const struct json *x, const struct json *y)
 {
 	return (!x && !y) || (x && y && json_equal(x, y));
@@ -78,6 +80,7 @@ void endpoints_validate(const struct object *o, struct field_errors *errors)
 /* Subsets from before a rule came may stay as they are. */
 void endpoints_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_meta(o->kind, &o->meta, errors);
 	if (!is_same(json_gets(o->fields, "subsets"), json_gets(old->fields, "subsets"))) {
 		endpoints_validate(o, errors);
@@ -89,7 +92,7 @@ void endpoints_validate_update(const struct object *o, const struct object *old,
 static const char class_annotation[] = "kubernetes.io/ingress.class";
 static const char not_an_address[] = "must be a DNS name, not an IP address";
 
-/* What an update tolerates, because the stored object has it already. */
+/* Mistakes that an update tolerates, because the stored object has them already. */
 struct ingress_check {
 	struct field_errors *errors;
 	bool keeps_secret_names;
@@ -345,6 +348,7 @@ static bool has_bad_wildcard_rule(const struct json *rules, struct arena *a)
 
 void ingress_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct ingress_check c = {.errors = errors,
 		.keeps_secret_names = has_bad_secret_name(json_gets(ingress_spec(old), "tls")),
 		.keeps_wildcard_rules = has_bad_wildcard_rule(json_gets(ingress_spec(old), "rules"), errors->arena)};
@@ -359,6 +363,7 @@ static const struct json *balancer_ingress(const struct object *o)
 
 void ingress_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct where *at = WHERE(WHERE(WHERE(NULL, "status"), "loadBalancer"), "ingress");
 	const struct json *list = balancer_ingress(o), *ingress;
 	struct map before;

@@ -9,6 +9,8 @@
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 static struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -70,6 +72,7 @@ void node_prepare_create(struct object *o, struct arena *a)
 
 void node_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	keep_status(o, old, a);
 	drop_config(o, a);
 }
@@ -170,6 +173,7 @@ static bool is_feature_name(struct str name)
 
 static void check_feature_name(const struct where *at, struct str name, struct field_errors *errors)
 {
+	/* Characters of a feature name, as upstream; a longer one is refused. */
 	enum { LENGTH_MAX = 253 };
 	struct str quoted = go_quote(errors->arena, name);
 	if (name.n > LENGTH_MAX) {
@@ -286,6 +290,7 @@ static void check_change(const struct object *o, const struct object *old, struc
 
 void node_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_meta(o->kind, &o->meta, errors);
 	node_validate(o, errors);
 	check_change(o, old, errors);
@@ -293,5 +298,6 @@ void node_validate_update(const struct object *o, const struct object *old, stru
 
 void node_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	check_change(o, old, errors);
 }

@@ -8,6 +8,8 @@
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 /* Many fields mean something for one type of service alone. An update that only changes the type may leave the others as
  * they were: a field that no longer applies is dropped, and a field that the client sets is kept. */
 
@@ -261,6 +263,7 @@ static struct json *drop_meaningless(struct json *spec, const struct json *old, 
 
 void service_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	struct json *before = service_spec(old), *spec = keep_addresses(service_spec(o), before, a);
 	spec = keep_health_port(keep_node_ports(spec, before, a), before, a);
 	spec = service_fill_families(follow_address(spec, before, a), before, a);

@@ -1,4 +1,10 @@
-/* The defaults of services, the fields that follow from others, and the rules. */
+/* The defaults of services, the fields that follow from others, and the rules.
+ *
+ * The room has the kinds that describe a cluster: services (service_*.c), networks
+ * (network_rules.h), nodes (node_rules.h), and volumes, their claims and classes (volume_rules.h).
+ * Each header has the same sorts of functions, which the declarations in api/kinds point to:
+ * defaults, preparation of a create or an update, validation, and Warnings. Order and texts are
+ * those of kube-apiserver; docs/reference/deviations.md lists what is left out. All are pure. */
 #ifndef API_CLUSTER_SERVICE_RULES_H
 #define API_CLUSTER_SERVICE_RULES_H
 

@@ -282,6 +282,7 @@ static void check_kept_balancer(const struct json *spec, const struct json *old,
 
 void service_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	size_t n_before = errors->n;
 	service_check_families(service_spec(o), service_spec(old), errors);
 	if (errors->n == n_before) {
@@ -317,6 +318,7 @@ static void check_ingress(const struct where *at, const struct json *ingress, st
 
 void service_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct where *at = WHERE(WHERE(WHERE(NULL, "status"), "loadBalancer"), "ingress");
 	const struct json *list = json_gets(json_gets(service_status(o), "loadBalancer"), "ingress"), *ingress;
 	(void)old;

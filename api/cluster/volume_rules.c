@@ -10,6 +10,8 @@
 #include "api/upstream/upstream.h"
 #include "base/clock.h"
 
+#include <assert.h>
+
 static const struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -118,7 +120,7 @@ static const char *const sources[] = {"hostPath", "gcePersistentDisk", "awsElast
 	"rbd", "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk",
 	"portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"};
 
-/* Of the other sources, the schema alone decides. */
+/* The schema alone decides about the other sources. */
 static const struct {
 	const char *source;
 	void (*check)(const struct pod_check *c, const struct where *at, const struct json *volume);
@@ -265,6 +267,7 @@ static void check_change(const struct json *spec, const struct json *old, struct
 /* Upstream looks at a new version twice. */
 void volume_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_meta(o->kind, &o->meta, errors);
 	volume_validate(o, errors);
 	validate_meta(o->kind, &o->meta, errors);

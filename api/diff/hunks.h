@@ -16,6 +16,8 @@ enum {
 	HUNKS_LINES_MAX = 1 << 20,   /* lines of each */
 	HUNKS_ANSWER_MAX = 32 << 20, /* bytes: for the ceiling of `out` */
 
+	/* Lines of context that a request may ask for; a larger number is refused, "all" has no
+	 * limit. */
 	HUNKS_CONTEXT_MAX = 1000000,
 };
 

@@ -10,6 +10,8 @@
 #include "api/diff/line_diff.h"
 #include "base/hash_table.h"
 
+#include <assert.h>
+
 /* ---- lines ---- */
 
 static void text_lines_init(struct text_lines *t, struct str text)
@@ -55,7 +57,8 @@ enum {
 	ROUNDS_MIN = 32,
 };
 
-/* Ways from one end. Those with the same x - y are on one diagonal: for each, how far the best has come. */
+/* Ways from one end. Ways with the same x - y are on one diagonal: the struct has for each diagonal how far the
+ * best way has come. */
 struct ways {
 	int64_t *x;          /* by diagonal, from that of the beginning on in both directions */
 	int64_t middle;      /* diagonal */
@@ -507,6 +510,7 @@ static void trim(struct middle m[2])
 
 void line_changes_init(struct line_changes *c, struct str from, struct str to)
 {
+	assert(from.n < UINT32_MAX && to.n < UINT32_MAX);
 	struct line_side sides[2];
 
 	*c = (struct line_changes){0};

@@ -1,9 +1,9 @@
 /* The difference of two texts, line by line. Pure.
  *
- * What is found is true: the lines that are left over on both sides are the same ones in the same
- * order. It is also as short as can be, as long as that costs little; with very many lines that come
- * and go it becomes longer. Beyond reading the texts, time is a quarter of a second at most. Memory is
- * 64 bytes for each line at most. */
+ * The difference is correct: the lines that are left over on both sides are the same ones in the same order. It
+ * is also as short as can be, as long as that costs little; with very many lines that come and go it becomes
+ * longer. Beyond reading the texts, time is a quarter of a second at most. Memory is 64 bytes for each line at
+ * most. */
 #ifndef API_DIFF_LINE_DIFF_H
 #define API_DIFF_LINE_DIFF_H
 

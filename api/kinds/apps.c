@@ -9,6 +9,8 @@
 #include "api/workload/set_forms.h"
 #include "api/workload/set_validate.h"
 
+#include <assert.h>
+
 /* StatefulSet: pods that differ in their ordinals alone, each with a name and storage that it
  * keeps. annals.dev/v1beta1 is this server's own form, apps/v1 is upstream's;
  * docs/explanation/statefulsets.md says what each can express. */
@@ -164,6 +166,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	validate_meta(o->kind, &o->meta, errors);
 	validate_revision(o, errors);

@@ -3,6 +3,8 @@
 #include "api/upstream/upstream.h"
 #include "base/base64.h"
 
+#include <assert.h>
+
 /* ConfigMap: texts and bytes by name, for others to read. */
 
 enum { CONFIGMAP_DATA_MAX = 1024 * 1024 }; /* bytes, of all values together */
@@ -41,6 +43,7 @@ static void configmap_validate(const struct object *o, struct field_errors *erro
 
 static void configmap_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_immutable_data(o, old, errors);
 	validate_meta(o->kind, &o->meta, errors);
 	configmap_validate(o, errors);
@@ -254,6 +257,7 @@ static void secret_validate(const struct object *o, struct field_errors *errors)
 
 static void secret_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	if (!str_eq(type_of(o), type_of(old))) {
 		field_invalid_str(errors, STR("type"), type_of(o), "field is immutable");
 	}

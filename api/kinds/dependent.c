@@ -3,6 +3,8 @@
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
+
 /* Provider: an object that others depend on. It is born with a finalizer that cannot be taken off
  * while a Dependent refers to it. */
 
@@ -460,6 +462,7 @@ static void refuse_change(
 
 static void dependent_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	refuse_change(o, old, "providers", is_beta(o) ? "spec.providerName" : "spec.providers", errors);
 	refuse_change(o, old, "whenMissing", "spec.whenMissing", errors);
 }

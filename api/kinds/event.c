@@ -4,10 +4,12 @@
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 enum {
 	/* Upstream's limits, of pkg/apis/core/validation/events.go. */
-	TEXT_LIMIT = 128, /* of reportingInstance, action, reason */
-	MESSAGE_LIMIT = 1024,
+	TEXT_LIMIT = 128,     /* of reportingInstance, action, reason */
+	MESSAGE_LIMIT = 1024, /* bytes of message; an Event with a longer one is refused */
 };
 
 static struct str text(const struct object *o, const char *name)
@@ -92,6 +94,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_any(o, errors);
 	if (is_through_form(o)) {
 		event_form_validate_update(o, old, errors);

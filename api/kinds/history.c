@@ -7,11 +7,15 @@
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
 
+#include <assert.h>
+
 /* History: what became of one object. It is the controller of the revisions that hold the object's states, outlives the object, and goes on when that
  * is recreated. Recording makes it (docs/explanation/history.md); its status comes with Snapshots alone (server/revisions/revisions.h). */
 
 enum {
 	SUBJECT_NAME_MAX = 1024, /* kinds whose names are only parts of paths have no limit of their own */
+	/* Characters: the kind of a CRD is a DNS label but for its capitals; a longer one is
+	 * refused. */
 	KIND_MAX = 63,
 };
 
@@ -167,6 +171,7 @@ static void history_validate(const struct object *o, struct field_errors *errors
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *spec = json_gets(o->fields, "spec");
 
 	if (!json_equal(spec, json_gets(old->fields, "spec"))) {

@@ -4,6 +4,8 @@
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 /* Namespace: the scope of names. A deleted one stays, Terminating, until it holds no objects and
  * spec.finalizers is empty. */
 
@@ -97,6 +99,7 @@ static void namespace_prepare_create(struct object *o, struct arena *a)
  * finalize. */
 static void namespace_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	json_set(a, o->fields, STR("spec"), json_gets(old->fields, "spec"));
 	keep_status(o, old, a);
 }
@@ -117,6 +120,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void namespace_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	validate_meta(o->kind, &o->meta, errors);
 	validate_finalizers(o, false, errors);
@@ -124,6 +128,7 @@ static void namespace_validate_update(const struct object *o, const struct objec
 
 static void validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	bool is_deleting = meta_is_deleting(&o->meta);
 	if (!str_is(phase(o), is_deleting ? "Terminating" : "Active")) {
@@ -258,12 +263,14 @@ static void account_prepare_create(struct object *o, struct arena *a)
 
 static void account_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	account_prepare_create(o, a);
 }
 
 static void account_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	validate_meta(o->kind, &o->meta, errors);
 }

@@ -7,6 +7,8 @@
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 /* Node: a machine that pods run on. Kubelets register nodes and say in `status` how they are. */
 
 static const struct json *spec_of(const struct object *o)
@@ -238,6 +240,7 @@ static void drop_coordination(struct object *o, struct arena *a)
 
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	drop_coordination(o, a);
 }
@@ -260,6 +263,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	validate(o, errors);
 }

@@ -7,11 +7,14 @@
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 /* Pod: containers that run together on one node. `status` is the report of the node that runs
  * them. */
 
 static bool pod_bumps_generation(const struct object *o, const struct object *old)
 {
+	assert(o->kind == old->kind);
 	return !json_equal(json_gets(o->fields, "spec"), json_gets(old->fields, "spec"));
 }
 
@@ -141,6 +144,7 @@ static void set_defaults(struct object *o, struct arena *a)
 
 static bool template_bumps_generation(const struct object *o, const struct object *old)
 {
+	assert(o->kind == old->kind);
 	return !json_equal(template_of(o), template_of(old));
 }
 
@@ -151,6 +155,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	validate(o, errors);
 }

@@ -12,20 +12,24 @@
 #include "base/keyed_hash.h"
 #include "base/options.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
-	RULES_MAX = 64,
+	RULES_MAX = 64, /* items of spec.resources; a Recorder with more is refused */
 	/* Groups times resources, of all rules: for each of them the right to list and the right to watch are asked. */
 	PAIRS_MAX = (NEEDS_MAX - 1) / 2,
 	REQUIREMENTS_MAX = 64, /* of a selector: they are matched with each object */
 	VALUES_MAX = 64,       /* of a requirement */
+	/* Revisions: half of those that one history can have (HISTORY_LENGTH_MAX); more is refused. */
 	HISTORY_LIMIT_MAX = 1000,
 	OBJECT_BYTES_MIN = 1024,
+	/* Spec.maxObjectBytes: etcd takes 1.5 MiB, and a state is stored as one object. */
 	OBJECT_BYTES_MAX = 1 << 20,
 	SALT_BYTES_MIN = 16,
+	/* Items of status.resources, which the controller writes; a status with more is refused. */
 	FOLLOWED_MAX = 1024,
-	ERROR_BYTES_MAX = 1024,
+	ERROR_BYTES_MAX = 1024, /* bytes of lastError in the status; a longer one is refused */
 };
 
 /* ---- schema ---- */
@@ -210,6 +214,7 @@ static void prepare_create(struct object *o, struct arena *a)
 /* A client that replaces the object with its own manifest does not know the generated salt. */
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	keep_status(o, old, a);
 	if (member_text(spec_of(o), "salt").n == 0) {
 		set_salt(o, json_gets(spec_of(old), "salt"), a);
@@ -405,6 +410,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 /* With another salt all redacted values would seem to have changed, and in another namespace histories would not be found again. */
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const immutable[] = {"namespace", "salt"};
 	const struct where at = {.name = STR("spec")};
 

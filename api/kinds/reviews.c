@@ -33,7 +33,7 @@ static struct kind subjectaccessreviews = {
 };
 KIND_REGISTER(subjectaccessreviews)
 
-/* LocalSubjectAccessReview: may somebody do something in this namespace? Who may ask is said namespace by namespace. */
+/* LocalSubjectAccessReview: may somebody do something in this namespace? Roles of the namespace grant the right to ask. */
 
 static void validate_local(const struct object *o, struct field_errors *errors)
 {

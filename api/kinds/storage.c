@@ -8,6 +8,7 @@
 #include "api/rules/where.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* StorageClass: a sort of storage, and who makes volumes of it. All but what may be mounted or grown is set once. */
@@ -33,6 +34,7 @@ static void check_provisioner(const struct object *o, struct field_errors *error
 
 static void check_parameters(const struct object *o, struct field_errors *errors)
 {
+	/* Parameters of a StorageClass: upstream's maxProvisionerParameterLen; more are refused. */
 	enum { COUNT_MAX = 512, SIZE_MAX_BYTES = 256 << 10 };
 	const struct json *parameters = member(o, "parameters");
 	size_t n_bytes = 0;
@@ -160,6 +162,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const once_set[] = {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"};
 	validate_meta(o->kind, &o->meta, errors);
 	validate(o, errors);
@@ -415,6 +418,7 @@ static void prepare_create(struct object *o, struct arena *a)
 
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	keep_status(o, old, a);
 	mirror_sources(o, a);
 }

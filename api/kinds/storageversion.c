@@ -4,6 +4,8 @@
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
 
+#include <assert.h>
+
 /* StorageVersion: the version in which the replicas of this server store a kind, and those in which
  * its objects are stored. Servers write them (migration/), clients only read. Its status is that of
  * internal.apiserver.k8s.io/v1alpha1, and more. */
@@ -286,6 +288,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *spec = json_gets(o->fields, "spec");
 
 	if (!json_equal(spec, json_gets(old->fields, "spec"))) {

@@ -189,6 +189,7 @@ void digest_of(char out[DIGEST_SIZE], const struct json *value, struct arena *a)
  *
  * That of ECMAScript's Number::toString (and so of RFC 8785), but with all the digits they have. */
 
+/* Digits before the point, beyond which ECMAScript writes an exponent. */
 enum { PLAIN_MAX = 21, PLAIN_MIN = -6 }; /* where ECMAScript turns to exponents */
 
 /* 0.DIGITS * 10^point */

@@ -20,6 +20,7 @@
 
 /* On a state that came back: its earlier numbers, the latest first, separated by commas. */
 #define ANNOTATION_EARLIER STR("annals.dev/earlier-revisions")
+/* Numbers in that annotation: 16 are at most 384 bytes. Older numbers are left out. */
 enum { EARLIER_MAX = 16 };
 
 struct history_place {
@@ -31,9 +32,9 @@ struct history_place {
 bool history_is_owner(struct str api_version, struct str kind);
 
 struct str history_digest(const struct object *o, struct arena *a);
-/* Doors of the kind's own group show the digest of every object. An object created through another
- * version is stored without, and stays so: that version shows the same fields as upstream's would. */
-bool history_hides_digest(const struct object *o); /* is it one of those? */
+/* Versions of the kind's own group show the digest of every object. An object that was created through a version of another group is
+ * stored without a digest, and stays so: that version shows the same fields as upstream's would. */
+bool history_hides_digest(const struct object *o); /* was it created through another group? */
 /* The object as the version shows it: itself, or a copy with its digest. */
 const struct object *history_shown(const struct object *o, const struct version *v, struct arena *a);
 /* Takes back what history_shown() has put into `from`, of which a client has made o. */

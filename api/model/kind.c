@@ -102,6 +102,7 @@ static void check(const struct kind *k)
 
 void kind_register(struct kind *k)
 {
+	assert(k->kind && k->resource);
 	check(k);
 	size_t at = n_kinds++;
 	for (; at > 0 && compare_kinds(kinds[at - 1], k) > 0; at--) {
@@ -347,6 +348,7 @@ enum {
 	/* As k8s.io/apiserver's discovery.StorageVersionHash: the beginning of a SHA-256, in
 	 * base64. */
 	HASHED_BYTES = 8,
+	/* Bytes of GROUP/VERSION/KIND: names of DNS, so 400 bytes are never reached. */
 	HASHED_TEXT_MAX = 4096,
 };
 

@@ -1,5 +1,11 @@
 /* A kind is one declaration: names, scope, versions, schema, rules, columns, selectable fields. Routing, discovery, OpenAPI, keys,
- * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x). */
+ * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x).
+ *
+ * The files of api/kinds hold declarations: a `struct kind` with its types, its table of columns,
+ * and pointers to functions for defaults and rules. Long rules are in api/pod, api/workload and
+ * api/cluster, shared ones in api/rules. Types of Kubernetes' own kinds are made from api/upstream.
+ * A kind is registered before main() and never changes; its index is its place in every table by
+ * kind. Two kinds that clash by name stop the program at its start. */
 #ifndef API_MODEL_KIND_H
 #define API_MODEL_KIND_H
 
@@ -148,9 +154,14 @@ struct need {
 	/* Standalone, it must be served, and can be watched: one at least of those with this path, which stand together. "*" is any. */
 	bool is_to_be_watched;
 };
+/* The rights that one Recorder needs: to list and to watch 128 resources, and one more. Its
+ * validation keeps it within them. */
 enum { NEEDS_MAX = 2 * 128 + 1 };
 
+/* Room for the Warnings that one object can get; each `warn` function has fewer sentences. */
 #define KIND_WARNINGS_MAX 8
+/* Room for all kinds and for all versions of a kind. The program refuses to start with more, so a
+ * developer sees it first. */
 enum { KIND_COUNT_MAX = 64, KIND_VERSIONS_MAX = 8 };
 
 struct kind {

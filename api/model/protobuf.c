@@ -16,6 +16,7 @@ enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_GROUP, WIRE_GROUP_END, W
 enum {
 	GROUPS_MAX = 100,     /* within each other */
 	VALUES_MAX = 1000000, /* in the whole body, opaque JSON aside: JSON_LIMITS_DEFAULT has its own */
+	/* The greatest number of a field, as protobuf defines it; a body with a greater one is refused. */
 	NUMBER_MAX = (1 << 29) - 1,
 };
 

@@ -1,9 +1,10 @@
 /* Bodies in Kubernetes' protobuf: client-go's typed clients write kinds that are Kubernetes' own in no other form.
  *
- * Such a body is "k8s\0" and a runtime.Unknown, which says kind and apiVersion and holds the object as a message of its own. Members
- * are known by number (FIELD_NUMBER of the schema); numbers that no field has are skipped, as Go does, so this form knows no unknown
- * fields. What is opaque (RawExtension, FieldsV1) is JSON text inside. The result is the tree that the same object's JSON would
- * give, except that empty members are there which Go's JSON leaves out: decoding (api/model/schema.h) drops them. */
+ * Such a body is "k8s\0" and a runtime.Unknown, which says kind and apiVersion and holds the object as a
+ * message of its own. Members are known by number (FIELD_NUMBER of the schema); numbers that no field has are
+ * skipped, as Go does, so this form knows no unknown fields. Opaque members (RawExtension, FieldsV1) are JSON
+ * text inside. The result is the tree that the same object's JSON would give, except that empty members are
+ * there which Go's JSON leaves out: decoding (api/model/schema.h) drops them. */
 #ifndef API_MODEL_PROTOBUF_H
 #define API_MODEL_PROTOBUF_H
 

@@ -108,8 +108,8 @@ static const struct type *shared_type(struct str api_version, struct str kind)
 	return NULL;
 }
 
-/* To look at all fields of pods takes longer than to answer. Doors and their types are static: an address says which, and its last bit what
- * is known. */
+/* To look at all fields of pods takes longer than to answer, so the result is remembered by the version's type. Types are static: the
+ * address of a type identifies it, and its last bit holds the result. */
 bool protobuf_has_objects(const struct kind *k, const struct version *v)
 {
 	enum { REMEMBERED = 256, KNOWS = 1 };
@@ -209,6 +209,7 @@ bool protobuf_from_text(struct buf *out, struct str json_text)
 /* ---- writing ---- */
 
 enum wire { WIRE_VARINT, WIRE_BYTES = 2 };
+/* Bytes of a varint: 64 bits, of which each byte holds seven. */
 enum { FIRST_CAP = 1024, VARINT_MAX = 10 };
 
 /* ---- bytes, from the end ---- */

@@ -34,8 +34,8 @@ void protobuf_put_envelope_head(struct protobuf_out *o, struct str api_version, 
 extern const struct str protobuf_envelope_tail;
 size_t protobuf_head_size(size_t n); /* of a field of n bytes with a number below 16 */
 
-/* Are the objects that a kind shows at that version answered in protobuf? Those of upstream's groups are, where all fields have numbers. Asked for
- * every request: the answer is kept. */
+/* Are the objects that a kind shows at that version answered in protobuf? Kinds of upstream's groups are, if
+ * all their fields have numbers. Asked for every request: the answer is kept. */
 bool protobuf_has_objects(const struct kind *k, const struct version *v);
 /* Finds the type that a schema describes, by kind and apiVersion: objects of all kinds and views of
  * subresources, their lists, metadata alone, Statuses, discovery. It lives as long as the arena.

@@ -1,7 +1,7 @@
 /* Amounts as Kubernetes writes them: 1.5, 250m, 64Mi, 12e6 (k8s.io/apimachinery/pkg/api/resource Quantity).
  *
- * Exact at any size: a value is decimal digits and a power of ten, never a float. What is finer than a thousand-millionth is rounded
- * away from zero, and binary amounts end at 2^63-1, as upstream's do. */
+ * Exact at any size: a value is decimal digits and a power of ten, never a float. Digits beyond a
+ * thousand-millionth are rounded away from zero, and binary amounts end at 2^63-1, as upstream's do. */
 #ifndef API_MODEL_QUANTITY_H
 #define API_MODEL_QUANTITY_H
 

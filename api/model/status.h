@@ -110,12 +110,12 @@ void field_duplicate(struct field_errors *e, struct str path, const struct json 
 void field_not_found(struct field_errors *e, struct str path, struct str bad);
 void field_forbidden(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 void field_not_supported(struct field_errors *e, struct str path, struct str bad, const char *const *supported, size_t n);
-/* Of a value that is no text, printed as field_invalid() does. */
+/* Adds the error for a value that is no text; prints it as field_invalid() does. */
 void field_not_supported_value(
 	struct field_errors *e, struct str path, const struct json *bad, const char *const *supported, size_t n);
 void field_too_long(struct field_errors *e, struct str path, int64_t max);
 void field_too_many(struct field_errors *e, struct str path, int64_t n, int64_t max);
-/* What is wrong with more than one value: none is shown. */
+/* Adds an error that concerns several values, so that none is shown. */
 void field_invalid_whole(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 struct str field_path(struct arena *a, struct str parent, const char *child); /* "metadata" + "name" */
 struct str field_index(struct arena *a, struct str parent, size_t i);         /* "x" + "[3]" */

@@ -288,7 +288,8 @@ struct conflict {
 	const struct field_set *fields;
 };
 
-/* The order of kube's keys of managers: entries as JSON, of which appliers' have no version. What ends there comes after what goes on. */
+/* The order of kube's keys of managers: entries as JSON, of which appliers' have no version. A shorter text
+ * comes after a longer one that begins with it. */
 static int compare_conflicts(const void *x, const void *y)
 {
 	const struct manager *a = ((const struct conflict *)x)->manager, *b = ((const struct conflict *)y)->manager;

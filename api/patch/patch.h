@@ -1,8 +1,14 @@
 /* Patches as pure functions over trees. None changes its input; all share what did not change, so untouched `data` keeps its
  * text. On failure they answer 1 and fill st the way kube-apiserver does.
  *
- * What a patch opens it rebuilds: objects on the way to a change get their members sorted by name and without duplicates, as
- * Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
+ * patch_parse.c checks a body once, for all attempts. patch_json.c, this file's merge and
+ * patch_strategic.c apply it. Server-side apply is managed_apply.c, over three layers: typed.c
+ * merges and compares trees by their schema, fieldset.c has sets of paths (fieldsV1), and managed.c
+ * keeps metadata.managedFields for all writes. unstructured.c repeats what Go's conversion of maps
+ * forgives or refuses. The server calls this from server/verbs, and tests call it with texts alone.
+ *
+ * A patch rebuilds all that it opens: objects on the way to a change get their members sorted by name and
+ * without duplicates, as Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
 #ifndef API_PATCH_PATCH_H
 #define API_PATCH_PATCH_H
 

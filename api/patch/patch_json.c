@@ -391,7 +391,7 @@ static void merge_member(struct json *result, struct str name, struct json *patc
 	}
 }
 
-/* Of members with the same name only the last counts: null followed by a value must not remove. */
+/* If several members have the same name, only the last counts: null followed by a value must not remove. */
 static struct json *merge_objects(const struct json *current, const struct json *patch, struct arena *a)
 {
 	struct json *result = open_copy(a, current);

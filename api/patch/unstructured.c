@@ -1,6 +1,5 @@
-/* kube-apiserver patches and applies objects as maps of any values, and converts them to structs
- * afterwards. What that conversion forgives, refuses or rounds shows in answers, and is done
- * here for the same effect. */
+/* kube-apiserver patches and applies objects as maps of any values, and converts them to structs afterwards.
+ * That conversion forgives, refuses or rounds values, which shows in answers. So the same is done here. */
 #include "api/patch/unstructured.h"
 
 #include "api/model/gotext.h"

@@ -11,6 +11,8 @@
 #include "api/upstream/upstream.h"
 #include "base/clock.h"
 
+#include <assert.h>
+
 static struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -267,6 +269,7 @@ static struct json *keep(struct json *spec, const struct json *old, const char *
 
 void pod_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	struct json *spec = tolerate_absence(spec_of(o), a);
 	spec = keep(spec, spec_of(old), "priority", a);
 	set_spec(o, keep(spec, spec_of(old), "preemptionPolicy", a), a);
@@ -302,6 +305,7 @@ static struct json *keep_observed_conditions(struct json *status, const struct j
 
 void pod_merge_status(struct object *stored, const struct object *sent, struct arena *a)
 {
+	assert(stored->kind == sent->kind);
 	struct json *owners = stored->meta.owner_references;
 	const struct json *before = status_of(stored);
 	struct json *status = keep_observed(&type_pod_status, status_of(sent), before, a);

@@ -6,6 +6,8 @@
 #include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
+
 static void check_host_network(const struct pod_check *c, const struct where *at)
 {
 	const struct json *containers = json_gets(c->spec, "containers"), *container, *port;
@@ -351,6 +353,7 @@ static void check_update(const struct pod_check *c, const struct json *old, cons
 
 void pod_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	struct pod_check c;
 	const struct json *before = json_gets(old->fields, "spec");
 	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
@@ -402,6 +405,7 @@ static void check_conditions(const struct json *status, const struct where *at, 
 
 void pod_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *status = json_gets(o->fields, "status"), *before = json_gets(old->fields, "status");
 	const struct where *at = WHERE(NULL, "status");
 	struct str nominated = member_text(status, "nominatedNodeName");

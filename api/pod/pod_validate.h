@@ -1,5 +1,11 @@
-/* Is a pod, a template of one, or a claim of storage what it must be? What clients notice of kube-apiserver's rules (docs/reference/deviations.md:
- * what is not looked at). */
+/* The rules for a pod, a template of one, or a claim of storage, as far as clients notice kube-apiserver's
+ * (docs/reference/deviations.md lists what is left out).
+ *
+ * Containers, placement and volumes have a file each; pod_validate_parts.h is private to them. The
+ * rules are upstream's, in its order, because clients see the first messages. pod_defaults.h fills
+ * in the defaults before them. pod_rules.h has the rest of the kind: fields that an update keeps,
+ * grace periods, the subresources. pod_columns.h prints tables. Kinds with a pod template
+ * (api/workload) call pod_template_validate(). Nothing here knows a store or a request. */
 #ifndef API_POD_POD_VALIDATE_H
 #define API_POD_POD_VALIDATE_H
 

@@ -3,6 +3,8 @@
 #include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
+/* Characters of IANA's service names; a longer name of a port is refused. A pod has far fewer names
+ * than NAMES_MAX. */
 enum { PORT_NAME_MAX = 15, NAMES_MAX = 1000000 /* as JSON has values */ };
 
 static bool has_letter(struct str s)

@@ -233,7 +233,7 @@ void check_spread(const struct pod_check *c, const struct where *at)
 /* ---- security settings of the whole pod, and the node's namespaces that it shares ---- */
 
 enum {
-	SYSCTL_NAME_MAX = 253,
+	SYSCTL_NAME_MAX = 253,        /* characters: upstream's SysctlMaxLength; a longer name is refused */
 	APP_ARMOR_PROFILE_MAX = 4095, /* PATH_MAX - 1 */
 };
 

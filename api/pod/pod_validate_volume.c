@@ -7,6 +7,8 @@
 #include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
+
 /* ---- claims ---- */
 
 void check_access_modes(const struct where *at, const struct json *modes, const char *absent, struct field_errors *errors)
@@ -152,6 +154,7 @@ static void check_shrinking(
 
 void claim_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct where *at = WHERE(NULL, "spec");
 	const struct json *spec = json_gets(o->fields, "spec"), *before = json_gets(old->fields, "spec");
 	claim_validate(o, errors);
@@ -168,6 +171,7 @@ void claim_validate_update(const struct object *o, const struct object *old, str
 
 void claim_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *capacity = json_gets(json_gets(o->fields, "status"), "capacity");
 	(void)old;
 	for (uint32_t i = 0; capacity && i < capacity->n; i++) {
@@ -352,7 +356,7 @@ static void check_csi(const struct pod_check *c, const struct where *at, const s
 	check_present(c->errors, WHERE(at, "driver"), member_text(v, "driver"));
 }
 
-/* Of the other sources, the schema alone decides. */
+/* The schema alone decides about the other sources. */
 static const struct {
 	const char *name;
 	void (*check)(const struct pod_check *c, const struct where *at, const struct json *volume);

@@ -9,10 +9,11 @@
 /* A History lists the first paths of a change, and counts the others. More are looked at to find who made
  * the change. */
 enum {
-	CHANGED_PATHS_MAX = 32,
+	CHANGED_PATHS_MAX = 32, /* paths that a stored change may have; a longer list is refused */
 	CHANGED_PATH_MAX = 256, /* bytes */
+	/* Paths that one comparison keeps; further ones are only counted. */
 	CHANGED_PATHS_SEEN_MAX = 256,
-	CHANGE_AUTHORS_MAX = 8,
+	CHANGE_AUTHORS_MAX = 8,  /* names that a change keeps; further authors are left out */
 	CHANGE_AUTHOR_MAX = 128, /* bytes, as of kube-apiserver */
 	CHANGE_CAUSE_MAX = 1024, /* bytes */
 };

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 
+/* Patterns in one list: the walk keeps one bit for each in a word of 64 bits. More are refused. */
 enum { POINTER_PATTERNS_MAX = 64, POINTER_PATTERN_MAX = 512 /* bytes of one */ };
 
 /* Why it cannot be a pattern: it begins with "/", each "~" begins "~0" or "~1", and it is short enough. NULL: it can. */

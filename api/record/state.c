@@ -16,6 +16,7 @@
  * It has as much of the subject's name as a DNS subdomain may hold, and a digest that distinguishes subjects. It must stay as it is for
  * ever: another name would begin another history. */
 
+/* Characters of a value of a label, as in Kubernetes. */
 enum { LABEL_VALUE_MAX = 63 };
 
 static char lowered(char c)

@@ -17,6 +17,8 @@
 /* The member of a state that was too big. It has a digest of the state, and its size in bytes. */
 #define STATE_OMITTED STR("annals.dev/omitted")
 
+/* Bytes of a decoded salt: a block of SHA-256, beyond which HMAC would hash the key first. A longer
+ * salt is refused. */
 enum { STATE_SALT_MAX = 64, STATE_BYTES_DEFAULT = 262144 };
 
 /* The settings of a Recorder about states. */

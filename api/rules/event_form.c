@@ -7,6 +7,8 @@
 #include "api/model/schema.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
+
 const struct field_alias event_form_fields[] = {
 	{"reason", "reason"},
 	{"regarding.kind", "involvedObject.kind"},
@@ -241,6 +243,7 @@ static bool is_same(const struct json *a, const struct json *b)
 
 void event_form_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	if (!is_same(member(o, "series"), member(old, "series"))) {
 		validate_series(o, errors);
 	}

@@ -6,22 +6,27 @@
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 const char *const resets_status[] = {"status", NULL};
 const char *const resets_spec[] = {"spec", NULL};
 
 void keep_status(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
 }
 
 void merge_status(struct object *stored, const struct object *sent, struct arena *a)
 {
+	assert(stored->kind == sent->kind);
 	stored->meta = sent->meta;
 	json_set(a, stored->fields, STR("status"), json_gets(sent->fields, "status"));
 }
 
 bool bumps_generation_of_spec(const struct object *o, const struct object *old)
 {
+	assert(o->kind == old->kind);
 	return !json_equal(json_gets(o->fields, "spec"), json_gets(old->fields, "spec"));
 }
 

@@ -38,11 +38,12 @@ enum {
 	/* RFC 1123 and Kubernetes' own limits; a generated name must still be a label of 63
 	 * characters. */
 	SUBDOMAIN_MAX = 253,
-	LABEL_MAX = 63,
-	GENERATED_PREFIX_MAX = 58,
+	LABEL_MAX = 63,            /* characters of a DNS label; a longer one is refused */
+	GENERATED_PREFIX_MAX = 58, /* characters of generateName that a name keeps; the rest is cut */
 	GENERATED_SUFFIX = 5,
 	ANNOTATIONS_MAX = 256 * 1024, /* bytes, of keys and values together */
-	FIELD_MANAGER_MAX = 128,
+	FIELD_MANAGER_MAX = 128,      /* bytes: upstream's FieldManagerMaxLength; a longer name is refused */
+	/* Bytes in an entry of managedFields: upstream's MaxSubresourceNameLength; more is refused. */
 	SUBRESOURCE_MAX = 256,
 };
 
@@ -606,6 +607,7 @@ void meta_prepare_create(struct object *o, struct str ns, struct arena *a)
 
 void meta_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	struct meta *m = &o->meta;
 	const struct meta *before = &old->meta;
 	/* The kind's prepare_update bumps it, not the client. */
@@ -689,6 +691,7 @@ size_t meta_dedup_owners(struct meta *m, bool is_patch, struct arena *a, struct 
 /* Shared by ConfigMaps and Secrets, which differ in their values alone. Keys become names of
  * files in volumes, so nothing may climb out of the folder. */
 
+/* Bytes of a key; a longer one is refused. */
 enum { DATA_KEY_MAX = 253 };
 
 static bool is_key_character(char c)
@@ -759,6 +762,7 @@ static bool is_unchanged(const struct object *o, const struct object *old, const
 
 void validate_immutable_data(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const names[] = {"data", "binaryData"};
 	static const char text[] = "field is immutable when `immutable` is set";
 	if (!is_immutable(old)) {

@@ -20,7 +20,7 @@ void validate_annotations(struct str path, const struct json *annotations, struc
 void validate_field_manager(struct str path, struct str manager, struct field_errors *errors);
 /* util/validation IsDNS1123Subdomain, IsDNS1123Label, IsQualifiedName, IsValidLabelValue. They
  * return the number of messages, which are static texts. */
-#define VALIDATE_MESSAGES_MAX 4
+#define VALIDATE_MESSAGES_MAX 4 /* Room for the messages that one value can get. */
 size_t validate_dns_subdomain(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 size_t validate_dns_label(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 size_t validate_qualified_name(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);

@@ -7,6 +7,8 @@
 #include "api/model/quantity.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
+
 struct str where_path(const struct where *at, struct arena *a)
 {
 	struct str up = at->up ? where_path(at->up, a) : (struct str){0};
@@ -21,11 +23,13 @@ struct str where_path(const struct where *at, struct arena *a)
 
 void refuse_invalid(struct field_errors *e, const struct where *at, const struct json *bad, const char *message)
 {
+	assert(message);
 	field_invalid(e, where_path(at, e->arena), bad, "%s", message);
 }
 
 void refuse_text(struct field_errors *e, const struct where *at, struct str bad, const char *message)
 {
+	assert(message);
 	field_invalid_str(e, where_path(at, e->arena), bad, "%s", message);
 }
 
@@ -71,6 +75,7 @@ void refuse_unsupported_value(
 
 void check_text(struct field_errors *e, const struct where *at, struct str s, text_rule *rule)
 {
+	assert(rule);
 	const char *messages[VALIDATE_MESSAGES_MAX];
 	size_t n = rule(s, messages);
 	for (size_t i = 0; i < n; i++) {
@@ -87,6 +92,7 @@ void check_present(struct field_errors *e, const struct where *at, struct str s)
 
 void check_choice(struct field_errors *e, const struct where *at, struct str s, const char *const *supported, bool is_needed)
 {
+	assert(supported && supported[0]);
 	if (!s.n && is_needed) {
 		refuse_absent(e, at, "");
 		return;
@@ -102,6 +108,7 @@ void check_choice(struct field_errors *e, const struct where *at, struct str s, 
 void check_range(struct field_errors *e, const struct where *at, const struct json *number, int64_t from, int64_t to,
 	const char *message)
 {
+	assert(from <= to && message);
 	int64_t n;
 	if (number && json_to_int64(number, &n) && (n < from || n > to)) {
 		refuse_invalid(e, at, number, message);

@@ -8,6 +8,8 @@
 #include "api/upstream/upstream.h"
 #include "api/workload/shared_rules.h"
 
+#include <assert.h>
+
 /* Counts the changes of the template. It was a field of older versions; kubectl still reads it. */
 #define ANNOTATION_GENERATION STR("deprecated.daemonset.template.generation")
 
@@ -98,6 +100,7 @@ void daemon_set_prepare_create(struct object *o, struct arena *a)
 
 void daemon_set_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	int64_t n = generation_of(old), given;
 	keep_status(o, old, a);
 	if (has_generation(o) && !str_to_int64(generation_text(o), &given)) {
@@ -109,6 +112,7 @@ void daemon_set_prepare_update(struct object *o, const struct object *old, struc
 
 void daemon_set_merge_status(struct object *stored, const struct object *sent, struct arena *a)
 {
+	assert(stored->kind == sent->kind);
 	int64_t n = generation_of(stored);
 	merge_status(stored, sent, a);
 	put_generation(stored, n, a);
@@ -184,6 +188,7 @@ void daemon_set_validate(const struct object *o, struct field_errors *errors)
 
 void daemon_set_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	check_fixed(errors, WHERE(WHERE(NULL, "spec"), "selector"), json_gets(spec_of(o), "selector"),
 		json_gets(spec_of(old), "selector"));
 	daemon_set_validate(o, errors);
@@ -191,6 +196,7 @@ void daemon_set_validate_update(const struct object *o, const struct object *old
 
 void daemon_set_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const counts[] = {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled",
 		"numberReady", "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
 		"collisionCount", NULL};

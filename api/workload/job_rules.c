@@ -12,6 +12,7 @@
 #include "api/workload/replica_rules.h"
 #include "api/workload/shared_rules.h"
 
+#include <assert.h>
 #include <strings.h>
 
 #define LABEL_UID STR("batch.kubernetes.io/controller-uid")
@@ -502,7 +503,7 @@ static void check_restarts(struct field_errors *e, const struct where *at, const
 	}
 }
 
-/* Of Jobs, and of those that a CronJob makes. */
+/* Rules for Jobs, and for the Jobs that a CronJob creates. */
 static void check_common(struct field_errors *e, const struct where *at, const struct json *spec)
 {
 	const struct where *template_at = WHERE(at, "template");
@@ -640,7 +641,7 @@ static struct json *take_over_resources(const struct json *to, const struct json
 	return ret;
 }
 
-/* Of affinities only that to nodes may change; one without anything is as good as none. */
+/* Only the affinity to nodes may change; an empty affinity counts as none. */
 static struct json *take_over_affinity(struct json *to, const struct json *from, struct arena *a)
 {
 	const struct json *now = json_gets(from, "affinity"), *before = json_gets(to, "affinity");
@@ -687,6 +688,7 @@ static void check_template_change(
 
 void job_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const fixed[] = {
 		"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"};
 	const struct where *at = WHERE(NULL, "spec");
@@ -781,5 +783,6 @@ void cron_job_validate(const struct object *o, struct field_errors *errors)
 
 void cron_job_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	check_cron_job(errors, spec_of(o), spec_of(old));
 }

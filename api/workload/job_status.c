@@ -7,6 +7,8 @@
 #include "api/workload/shared_rules.h"
 #include "base/clock.h"
 
+#include <assert.h>
+
 static const struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -33,7 +35,7 @@ bool job_has_condition(const struct object *o, const char *type)
 	return has_condition(o, type, "True");
 }
 
-/* What was observed, as one look at the conditions shows it. */
+/* The outcome of a Job, as one look at its conditions shows it. */
 struct outcome {
 	bool is_complete, is_failed, has_target, has_criteria, is_finished;
 };
@@ -266,6 +268,7 @@ static void check_change(const struct status_check *c, bool is_resuming)
 
 void job_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const counts[] = {"active", "succeeded", "failed", "ready", "terminating", NULL};
 	struct status_check c = {.spec = spec_of(o),
 		.status = status_of(o),

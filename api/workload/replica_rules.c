@@ -8,6 +8,8 @@
 #include "api/upstream/upstream.h"
 #include "api/workload/shared_rules.h"
 
+#include <assert.h>
+
 static struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -118,6 +120,7 @@ static void check_same_selector(const struct object *o, const struct object *old
 
 void replica_set_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	replica_set_validate(o, errors);
 	check_same_selector(o, old, errors);
 }
@@ -201,6 +204,7 @@ void deployment_prepare_create(struct object *o, struct arena *a)
 
 bool deployment_bumps_generation(const struct object *o, const struct object *old)
 {
+	assert(o->kind == old->kind);
 	return bumps_generation_of_spec(o, old) || !is_same_value(o->meta.annotations, old->meta.annotations);
 }
 
@@ -208,6 +212,7 @@ const char *const deployment_status_resets[] = {"spec", "metadata.labels", NULL}
 
 void deployment_merge_status(struct object *stored, const struct object *sent, struct arena *a)
 {
+	assert(stored->kind == sent->kind);
 	struct json *labels = stored->meta.labels;
 	merge_status(stored, sent, a);
 	stored->meta.labels = labels;
@@ -277,12 +282,14 @@ void deployment_validate(const struct object *o, struct field_errors *errors)
 
 void deployment_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	deployment_validate(o, errors);
 	check_same_selector(o, old, errors);
 }
 
 void deployment_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const counts[] = {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas",
 		"availableReplicas", "unavailableReplicas", "terminatingReplicas", "collisionCount", NULL};
 	const struct json *status = status_of(o);
@@ -296,7 +303,7 @@ void deployment_validate_status(const struct object *o, const struct object *old
 
 /* ---- ReplicationController ---- */
 
-/* It has no pods but those of its template, so these say which labels to select, and which to have. */
+/* A ReplicationController has only pods of its template. So the template says which labels to select, and which to have. */
 void replication_controller_set_defaults(struct object *o, struct arena *a)
 {
 	struct json *spec = with_template_defaults(&type_replication_controller_spec, spec_of(o), a);

@@ -4,7 +4,7 @@
 
 #include "api/model/kind.h"
 
-/* Of kinds with spec.replicas, spec.selector (a LabelSelector) and status.replicas. */
+/* For kinds with spec.replicas, spec.selector (a LabelSelector) and status.replicas. */
 extern const struct view scale_view;
 /* Likewise where spec.selector is the labels themselves. */
 extern const struct view scale_labels_view;

@@ -9,6 +9,8 @@
 #include "api/workload/set_forms.h"
 #include "api/workload/set_validate.h"
 
+#include <assert.h>
+
 static struct json *spec_of(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
@@ -169,6 +171,7 @@ void set_prepare_create(struct object *o, struct arena *a)
 
 void set_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	struct json *spec = spec_of(o), *old_spec = spec_of(old);
 	keep_status(o, old, a);
 	spec = has_max_unavailable(old_spec) ? spec : without_max_unavailable(spec, a);

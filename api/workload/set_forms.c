@@ -4,8 +4,9 @@
 
 #include "api/model/members.h"
 
-/* The form of StatefulSets at annals.dev/v1beta1. What it shares with apps/v1 has upstream's numbers; what it says of the history has none,
- * as this group is JSON alone. The other forms are in api/upstream (apps-v1.words). */
+/* The form of StatefulSets at annals.dev/v1beta1. Fields that it shares with apps/v1 have upstream's numbers.
+ * Fields about the history have none, as this group is JSON alone. The other forms are in api/upstream
+ * (apps-v1.words). */
 
 #define BETA_OBJECT(name, text) \
 	.kind = TYPE_OBJECT, .definition = "dev.annals.v1beta1." name, .go_type = "v1beta1." name, .doc = text

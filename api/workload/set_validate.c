@@ -10,6 +10,8 @@
 #include "api/workload/set_forms.h"
 #include "api/workload/shared_rules.h"
 
+#include <assert.h>
+
 /* A validation. An update tolerates values stored before a rule came, where it cannot change
  * them. */
 struct set_check {
@@ -289,6 +291,7 @@ static void set_check_fixed(const struct object *o, const struct object *old, st
 
 void set_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	bool is_beta = set_is_beta(o);
 	check_update(o, old, is_beta, errors);
 	if (is_beta) {
@@ -308,6 +311,7 @@ void set_validate_scale(const struct object *o, const struct object *old, struct
 
 void set_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const numbers[] = {"replicas", "readyReplicas", "currentReplicas", "updatedReplicas",
 		"availableReplicas", "observedGeneration", "collisionCount", "templateGeneration", "targetTemplateGeneration",
 		NULL};

@@ -1,4 +1,5 @@
-/* What the rules of StatefulSets, Deployments and the like have in common. Where upstream reports a mistake twice, so does this. */
+/* The rules that StatefulSets, Deployments and the like have in common. Where upstream reports a mistake twice,
+ * so does this. */
 #include "api/workload/shared_rules.h"
 
 #include "api/model/members.h"

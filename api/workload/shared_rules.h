@@ -1,5 +1,11 @@
 /* The rules that workloads share: which pods are theirs, what these may be, and numbers of them. Order and texts are those of
- * k8s.io/kubernetes/pkg/apis/apps/validation v1.36. */
+ * k8s.io/kubernetes/pkg/apis/apps/validation v1.36.
+ *
+ * Each sort of workload has defaults, fields that an update keeps, and rules: set_*.c for
+ * StatefulSets, replica_rules.c for ReplicaSets, Deployments and ReplicationControllers,
+ * daemon_rules.c for DaemonSets, job_*.c and cron.c for Jobs and CronJobs. set_forms.c converts a
+ * StatefulSet between its versions, and scale.c shows the subresource. The declarations in api/kinds
+ * point to these functions; pods of a template are checked by api/pod. All are pure. */
 #ifndef API_WORKLOAD_SHARED_RULES_H
 #define API_WORKLOAD_SHARED_RULES_H
 

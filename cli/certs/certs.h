@@ -1,6 +1,11 @@
 /* Certificates in a directory, and files that are made of them: manifests and a kubeconfig. A certificate is a pair of
  * files, NAME.crt and NAME.key. Missing ones are made, old ones are renewed, and all others stay as they are. Only a key in
- * a form that not every program can read is written again, in the right form. */
+ * a form that not every program can read is written again, in the right form.
+ *
+ * A plan is an array of `struct cert`: a CA comes before the certificates that it signs.
+ * key_pair.h makes, reads and checks one pair. certs_manifests.c writes what needs them: the
+ * manifests of an aggregated server, and the kubeconfig of `annals up`. certs_command.c is `annals
+ * certs`. The directory is cli/common/datadir.h. A running server notices new files by itself. */
 #ifndef CLI_CERTS_CERTS_H
 #define CLI_CERTS_CERTS_H
 

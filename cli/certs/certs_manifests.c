@@ -3,6 +3,7 @@
 #include "api/model/kind.h"
 #include "cli/certs/certs.h"
 
+/* Versions of annals.dev, more than the kinds have; further ones would get no APIService. */
 enum { VERSIONS_MAX = 8 };
 
 /* ---- Secrets ---- */
@@ -140,6 +141,8 @@ int certs_write_manifests(const struct datadir *d, const struct manifests_option
 
 /* Everything is embedded, so the file can be copied to another machine. It is written only when
  * it would change: kubectl's own edits of other contexts are in other files. */
+
+/* Bytes of a kubeconfig with its certificates; a longer one is not written. */
 enum { FILE_MAX = 256 * 1024 };
 
 /* kubectl's order of members. */

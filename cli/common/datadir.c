@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of a certificate or key of the data directory; with a longer file the command fails. */
 enum { ENCODED_MAX = 256 * 1024 };
 
 static int refuse(struct buf *err, int r, const char *format, ...) _printf_(3, 4);

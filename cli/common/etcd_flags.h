@@ -12,7 +12,7 @@ struct etcd_flags {
 	const char *prefix; /* ETCD_PREFIX by default */
 };
 
-#define ETCD_FLAGS_MAX 6
+#define ETCD_FLAGS_MAX 6      /* rows of etcd_flags_rows(); tables that take them have that much room */
 #define ETCD_PREFIX "/annals" /* the default of --etcd-prefix */
 void etcd_flags_init(struct etcd_flags *f);
 void etcd_flags_done(struct etcd_flags *f);

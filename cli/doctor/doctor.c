@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Bytes of the report; a longer one is not printed, and the command fails. */
 enum { OUTPUT_MAX = 64 << 20 };
 
 struct doctor_flags {

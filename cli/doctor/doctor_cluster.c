@@ -12,7 +12,7 @@
 
 enum {
 	TIMEOUT_MS = 10 * 1000,
-	VERSIONS_MAX = 8,
+	VERSIONS_MAX = 8, /* versions of annals.dev: more than any kind has */
 	HTTPS = 443,
 	/* The usual value for third-party groups; it is below all of Kubernetes' own groups. */
 	GROUP_PRIORITY = 1000,

@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Certificates of one file or chain; a file with more counts as unreadable. A bundle of all public
+ * authorities has 150. */
 enum { DAY_S = 24 * 60 * 60, CERTS_MAX = 256, NAMES_MAX = 256, SOON_DAYS = 30, NAME_SIZE = 1024 };
 
 /* ---- reading ---- */

@@ -6,6 +6,7 @@
 
 #include <gnutls/x509.h>
 
+/* Bytes of a file of certificates, a key or a kubeconfig; a longer one counts as unreadable. */
 enum { DOCTOR_FILE_MAX = 1 << 20 };
 
 /* The parts of a certificate that doctor judges; text in the arena it was read into. */

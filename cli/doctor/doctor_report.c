@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <ctype.h>
 
+/* Bytes of all findings, and of one text that is made printable. */
 enum { TEXT_MAX = 64 << 20, FINDINGS_MAX = 1000 };
 
 static const char *const severity_names[N_SEVERITIES] = {"ok", "skipped", "warning", "error"};

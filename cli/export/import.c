@@ -358,6 +358,8 @@ static int parse_flags(const struct command *command, struct import_flags *f, in
 
 static void import_init(struct import *im, const struct import_options *options, struct buf *err)
 {
+	/* Histories, uids or namespaces: 100 bytes each. A file with more uids or namespaces is
+	 * refused. */
 	enum { NAMES_BYTES = 256 << 20, NAMES_MAX = 1 << 20 };
 	*im = (struct import){.options = options, .err = err, .fd = -1};
 	arena_init(&im->names, NAMES_BYTES);

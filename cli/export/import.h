@@ -61,6 +61,7 @@ struct rename {
 	struct str from, to;
 };
 
+/* --rename-namespace may be given 255 times; each object is compared with all of them. */
 enum { RENAMES_MAX = 256, SALT_SIZE = 16, TROUBLES_SHOWN = 20 };
 
 struct import_options {
@@ -159,6 +160,7 @@ bool import_is_same(const struct import *im, const struct object *wanted, const 
 
 /* ---- a batch of entries: what the last two passes work on ---- */
 
+/* Objects that are judged and written together; BATCH_BYTES bounds their bytes. */
 enum { BATCH_MAX = 64 };
 
 struct item {

@@ -23,7 +23,7 @@
 enum {
 	FIRST = 1024,
 	ENTRIES_MAX = 1 << 22, /* 4 million objects: half a GiB */
-	EDGES_MAX = 1 << 23,
+	EDGES_MAX = 1 << 23,   /* references between objects; a file with more is refused */
 };
 
 struct print print_of(struct str text)

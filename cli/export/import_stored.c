@@ -19,7 +19,7 @@ enum {
 	BATCH_BYTES = 2 << 20, /* bytes of the file */
 	ARENA_BYTES = 1 << 30, /* a tree takes thirty times the room of its text, and a line may have 16 MiB */
 	WHY_BYTES = 64 << 10,
-	STORED_MAX = 64 << 20,
+	STORED_MAX = 64 << 20,   /* bytes of one encoded object: far above what any etcd takes */
 	SMALL_BYTES = 256 << 10, /* bytes of the file: every etcd accepts that much */
 };
 

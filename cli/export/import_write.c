@@ -18,7 +18,7 @@
 enum {
 	PATIENCE_MS = 60 * 1000, /* with an etcd that does not answer, or others that have yet to agree */
 	PAUSE_MS = 100,
-	STORED_MAX = 64 << 20,
+	STORED_MAX = 64 << 20, /* bytes of one encoded object; a larger one fails the import */
 	EVENT_TTL_S = 60 * 60, /* kube-apiserver's --event-ttl */
 	LEASE_USES_MAX = 1000, /* as kube-apiserver's lease manager */
 	PAIR = 2,              /* a History and its revision */

@@ -211,7 +211,7 @@ int data_flags_open(const struct data_flags *f, struct fsck_store *ret, struct b
 /* The size of values is not known beforehand, so each page is sized by the bytes of the one before: answers stay small. */
 enum {
 	PAGE_FIRST = 64, /* keys; it shows how large values are */
-	PAGE_MAX = 512,
+	PAGE_MAX = 512,  /* keys of a page: small objects must not make it long */
 	PAGE_BYTES = 1 << 20,
 	KEY_MAX_BYTES = 64 << 20,
 };

@@ -1,4 +1,4 @@
-/* What completes a command line, of annals and of its kubectl plugin: first the kind of word, which is decided without asking anybody,
+/* The completion of a command line, of annals and of its kubectl plugin: first the kind of word, which is decided without asking anybody,
  * then the offers, as cobra's __complete protocol has them. Each line is a possibility, perhaps with a tab and its meaning. The last
  * one is ":" and a directive to the shell. */
 #ifndef CLI_KUBECTL_COMPLETE_PLAN_H

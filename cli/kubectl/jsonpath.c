@@ -4,6 +4,7 @@
 
 #include "api/model/members.h"
 
+/* Values of one step, and the greatest index; further values are left out. */
 enum { VALUES_MAX = 1000000, DEPTH_MAX = 16 };
 
 struct values {

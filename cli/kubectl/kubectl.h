@@ -122,6 +122,7 @@ struct str kubectl_type_name(struct kubectl *k, const struct api_resource *type)
 
 /* ---- tables ---- */
 
+/* Columns of a table; custom-columns with more is refused. */
 enum { TABLE_COLUMNS_MAX = 16 };
 struct text_table {
 	struct str (*rows)[TABLE_COLUMNS_MAX]; /* the first row has the headings */

@@ -5,6 +5,7 @@
 #include "cli/kubectl/complete_plan.h"
 #include "cli/kubectl/kubectl.h"
 
+/* Names that a shell can show; further ones are not offered. */
 enum { NAMES_MAX = 1000, OFFERS_MAX = 256 * 1024 };
 
 struct completing {

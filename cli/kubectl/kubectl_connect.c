@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+/* Bytes for everything that one command keeps; an answer beyond it cannot be read. */
 enum { ARENA_MAX = 256 << 20 };
 
 static int load(struct kubectl *k, struct client_config *ret)

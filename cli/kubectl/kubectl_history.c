@@ -314,6 +314,7 @@ const struct kubectl_command kubectl_show = {
  * It works for the revisions of any API server, even for apps/v1. So the plugin computes the difference itself, with the
  * same code as the server's /diff. */
 
+/* Bytes of one state as YAML: stored objects have at most 1.5 MiB as JSON. */
 enum { DATA_MAX = 64 << 20 };
 
 void kubectl_write_yaml_diff(const struct json *const values[2], const struct str names[2], struct buf *out)

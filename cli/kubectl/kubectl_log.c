@@ -10,9 +10,9 @@
 
 enum {
 	TAIL_DEFAULT = 10000,
-	TAIL_DEFAULT_PATCH = 100, /* two revisions are read for each */
-	TAIL_MAX = 1000000,
-	SUBJECTS_MAX = 1000,
+	TAIL_DEFAULT_PATCH = 100,   /* two revisions are read for each */
+	TAIL_MAX = 1000000,         /* changes; a greater --tail is refused, and -1 means as many */
+	SUBJECTS_MAX = 1000,        /* objects named on the command line; more are refused */
 	KEY_MAX = 2048,             /* "NAMESPACE/NAME" */
 	ENTRY_TREE_MAX = 512 << 20, /* bytes of one batch */
 };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	ROWS_MAX = 10000,
+	ROWS_MAX = 10000, /* kinds that are shown; further ones are left out */
 	NAME_BYTES = 254, /* a DNS subdomain */
 	TEXT_BYTES = 160,
 	SCREEN_LINES = 24, /* where the terminal does not say */

@@ -96,6 +96,7 @@ bool kubectl_write_diff(const struct kubectl *k, FILE *out, struct str lines)
 
 /* ---- kubectl's templates ---- */
 
+/* Bytes that printing one object by a template may take. */
 enum { TEMPLATE_MAX = 256 << 20 };
 
 static const char *template_of(const struct kubectl *k, const char *form)

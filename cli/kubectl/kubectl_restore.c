@@ -4,6 +4,7 @@
 #include "cli/kubectl/log_entries.h"
 #include "cli/kubectl/put_back.h"
 
+/* Bytes of an object that is sent; servers refuse more than 3 MiB. */
 enum { BODY_MAX = 16 << 20 };
 
 /* 0 if the object does not exist. */

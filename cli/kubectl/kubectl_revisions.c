@@ -21,6 +21,7 @@
 #define ANNOTATION_REVISION "deployment.kubernetes.io/revision"
 
 enum {
+	/* Characters of a label's value; names that are longer are found without the label. */
 	LABEL_MAX = 63,
 	PAGE = 50, /* states; each may have a MiB */
 };

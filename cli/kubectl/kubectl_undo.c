@@ -267,6 +267,7 @@ const struct kubectl_command kubectl_undo = {
 
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 
+/* Bytes of a patch that is sent; servers refuse more than 3 MiB. */
 enum { PATCH_MAX = 16 << 20 };
 
 bool undo_is_dry(const struct kubectl *k, const char *where)

@@ -147,8 +147,9 @@ static struct json *without_versions(const struct json *object, struct arena *a)
 	return ret;
 }
 
-/* Asks by a dry run whether the server would show the object as it shows it now. kube-apiserver's watch has members that its
- * answers leave out, such as spec.internalTrafficPolicy of a Service that became an ExternalName. Those are recorded. */
+/* Asks by a dry run whether the server would show the object as it shows it now. kube-apiserver's watch has
+ * members that its answers leave out, such as spec.internalTrafficPolicy of a Service that became an
+ * ExternalName. Such members are recorded. */
 static int is_shown_alike(struct kubectl *k, const struct json *wanted, bool *ret_is)
 {
 	const char *type, *dry_run = k->dry_run;

@@ -14,6 +14,7 @@ enum {
 	PAGE = 500,
 	LINE_MAX = 32 << 20, /* bytes of an event */
 	INBOX_MAX = 1 << 20, /* received bytes that were not read yet; beyond that the server has to wait */
+	/* Bytes of an event as a tree; an event that needs more ends the command. */
 	TREE_MAX = 256 << 20,
 	TRIES = 5,
 	PAUSE_MS = 1000,

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 enum {
-	SEEN_MAX = 4 << 20,        /* Histories */
-	BYTES_MAX = 256 << 20,     /* of texts */
+	SEEN_MAX = 4 << 20,    /* Histories */
+	BYTES_MAX = 256 << 20, /* of texts */
 	CHANGE_TEXT_MAX = 1 << 20, /* of one */
-	ARENA_MAX = 4 << 20,
+	ARENA_MAX = 4 << 20,   /* bytes for the copy of one change */
 };
 
 struct counter {
@@ -254,6 +254,7 @@ void log_entries_forget(struct log_entries *e, const struct json *history)
 static const struct resource recorders = {{"annals.dev", 10}, {"v1", 2}, {"recorders", 9}};
 static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 
+/* Bytes of a selector as the text of a query; etcd takes no larger object than 1.5 MiB. */
 enum { SELECTOR_MAX = 64 * 1024, NAMED_MAX = 4096 };
 
 static bool has_item(const struct json *list, struct str wanted)

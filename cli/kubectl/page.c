@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Bytes of the link: an address, a port and a token. */
 enum { LINK_MAX = 256 };
 
 void page_fail_call(struct kubectl *k, struct ui_call *call)

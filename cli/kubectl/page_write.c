@@ -11,6 +11,7 @@
 #include "cli/kubectl/page.h"
 #include "cli/kubectl/put_back.h"
 
+/* Bytes of a request that a proof covers; servers refuse more than 3 MiB. */
 enum { PROOF_SIZE = 2 * SHA256_SIZE + 1, REQUEST_MAX = 32 << 20, COMMAND_MAX = 64 << 10 };
 
 /* ---- what is asked ---- */

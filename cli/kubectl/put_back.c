@@ -8,6 +8,7 @@
 
 #include <assert.h>
 
+/* Bytes of one JSON pointer. */
 enum { POINTER_MAX = 1 << 20 };
 
 /* The new value of a place (NULL: none), and the part of its present value that is shown. */

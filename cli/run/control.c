@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+/* Bytes of a certificate or key of the data directory; with a longer file nothing starts. */
 enum { FILE_MAX = 256 * 1024 };
 
 struct control {

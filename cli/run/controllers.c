@@ -15,8 +15,8 @@
 enum {
 	NO_PORT = -1,
 	HOST_NAME_SIZE = 256,
-	METRICS_MAX = 16 << 20,
-	BODY_MAX = 4096,
+	METRICS_MAX = 16 << 20, /* bytes of one answer of /metrics */
+	BODY_MAX = 4096,        /* bytes of a request to /metrics, which needs none */
 	DRAIN_MS = 1000,
 	KEPT_MS = 1000,
 };

@@ -530,6 +530,7 @@ static int start_raiser(struct instance *i, struct buf *err)
 		buf_printf(err, "cannot start a thread: %s", strerror(-r));
 		return r;
 	}
+	pthread_setname_np(i->raiser, "bring-up");
 	i->has_raiser = true;
 	return 0;
 }
@@ -631,7 +632,9 @@ void instance_drain(struct instance *i)
 	}
 	if (!i->has_drainer) {
 		i->has_drainer = pthread_create(&i->drainer, NULL, drain, i) == 0;
-		if (!i->has_drainer) {
+		if (i->has_drainer) {
+			pthread_setname_np(i->drainer, "drain");
+		} else {
 			drain(i);
 		}
 	}

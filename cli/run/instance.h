@@ -1,5 +1,12 @@
 /* The API server of one process and the parts under it: store, watch cache, compaction, agreement, migrator. It listens
- * at once, and comes up in the background, while it waits for etcd. The main thread calls all of this. */
+ * at once, and comes up in the background, while it waits for etcd. The main thread calls all of this.
+ *
+ * The room is `annals serve`, `annals up` and `annals controllers`. loop.h waits for signals, the
+ * keyboard and children, on the main thread. server_flags.h has the flags that the commands share.
+ * `annals up` adds a child etcd (etcd_child.h), certificates, controllers on its own server
+ * (control.h), a line for programs that wait (ready.h), and a directory that goes with the process
+ * (scratch.h). Parts end in the order of instance_free(), and a thread ends the process
+ * if that takes too long (deadline_start()). */
 #ifndef CLI_RUN_INSTANCE_H
 #define CLI_RUN_INSTANCE_H
 

@@ -185,6 +185,7 @@ void deadline_start(int64_t drain_ms)
 	assert(!allowed_ms); /* the thread of an earlier call would read it */
 	allowed_ms = drain_ms + DEADLINE_CLOSING_MS;
 	if (pthread_create(&thread, NULL, keep_deadline, NULL) == 0) {
+		pthread_setname_np(thread, "deadline");
 		pthread_detach(thread);
 	} else {
 		alarm((unsigned)(allowed_ms / 1000) + 1);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of a file of the data directory that is printed or copied. */
 enum { FILE_MAX = 256 * 1024, LINE_MAX_BYTES = 1024 * 1024 };
 
 /* ---- flags ---- */

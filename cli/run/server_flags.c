@@ -451,6 +451,7 @@ void delegation_configs_done(struct delegation_configs *c)
  * The store is in memory only if the user names it, and never because no etcd was found: otherwise a missing program
  * would cost users their data. */
 
+/* A TiB; a greater --memory-limit-mib is refused. */
 enum { MEMORY_LIMIT_MIB = 512, MEMORY_LIMIT_MIB_MAX = 1024 * 1024 };
 
 void store_flags_init(struct store_flags *f)

@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 enum {
+	/* Bytes of path and query; the page needs less, and a longer one is refused. */
 	TARGET_MAX = 8192,
-	ACCEPTED_MAX = 8,
+	ACCEPTED_MAX = 8, /* media types of Accept that are passed on; further ones are left out */
 	NAME_SIZE = 64,
 };
 

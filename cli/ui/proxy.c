@@ -273,9 +273,9 @@ void proxy_begin(struct ui *u, struct http_exchange *x, struct str target, struc
 
 enum {
 	THREADS = 3,
-	WAITING_MAX = 32,
-	ARENA_MAX = 64 << 20,
-	MESSAGE_MAX = 16 << 10,
+	WAITING_MAX = 32,       /* calls of the page; a further one gets 429 */
+	ARENA_MAX = 64 << 20,   /* bytes that one call may take */
+	MESSAGE_MAX = 16 << 10, /* bytes of the message of a refusal */
 };
 
 struct calls {
@@ -403,7 +403,7 @@ struct calls *calls_new(void *ctx)
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	for (size_t i = 0; i < THREADS; i++) {
-		thread_must_start(&c->threads[i], "page call", work, c);
+		thread_must_start(&c->threads[i], "page-call", work, c);
 	}
 	return c;
 }

@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 enum {
-	BODY_MAX = 64 << 10,
+	BODY_MAX = 64 << 10,   /* bytes of a request, which has a few names; a longer one gets 413 */
 	CONNECTIONS_MAX = 128, /* for each address; a browser opens six */
 	DRAIN_MS = 300,
-	PORTS_TO_TRY = 20, /* that are free on one address, and not on the other */
-	MESSAGE_MAX = 4096,
+	PORTS_TO_TRY = 20,  /* that are free on one address, and not on the other */
+	MESSAGE_MAX = 4096, /* bytes of a message */
 };
 
 #define ROOT "/annals/ui"
@@ -478,6 +478,7 @@ static void wait_aside(pid_t pid)
 {
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, wait_for, (void *)(intptr_t)pid) == 0) {
+		pthread_setname_np(thread, "browser");
 		pthread_detach(thread);
 	}
 }

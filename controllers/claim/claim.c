@@ -11,7 +11,7 @@ enum {
 	WORKERS = 2,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
-	SCRATCH_MAX = 64 << 20,
+	SCRATCH_MAX = 64 << 20, /* bytes of one object that is changed: etcd takes 1.5 MiB */
 };
 
 static const struct resource claims = {{"", 0}, {"v1", 2}, {"persistentvolumeclaims", 22}};

@@ -12,9 +12,9 @@ enum {
 	WORKERS = 1,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
-	REPORTED_AFTER = 8, /* that many failures take about a second */
-	SCRATCH_MAX = 64 << 20,
-	TEXT_MAX = 4096,
+	REPORTED_AFTER = 8,     /* that many failures take about a second */
+	SCRATCH_MAX = 64 << 20, /* bytes of one object that is created or changed: etcd takes 1.5 MiB */
+	TEXT_MAX = 4096,        /* bytes of a notice; a longer one is empty */
 	HTTPS_PORT = 443,
 };
 

@@ -1,11 +1,14 @@
 /* Implements Dependents while the objects that they refer to exist, and removes the
  * implementation before a Dependent goes. */
 #include "base/clock.h"
+#include "base/thread.h"
 #include "client/store.h"
 #include "controllers/dependents/dependent_look.h"
 #include "controllers/dependents/dependent_plan.h"
 #include "controllers/dependents/implemented.h"
 #include "controllers/kit/patch.h"
+
+#include <assert.h>
 
 enum {
 	WORKERS = 4,
@@ -147,6 +150,8 @@ const struct controller dependent_controller = {
  * the server. Every look starts from scratch, so a crash at any point leaves nothing that the next
  * look does not see. The order of the steps keeps the promise that no implemented Dependent loses a
  * Provider. */
+
+/* Bytes of one look: the Dependent, its Providers and its place. */
 enum { SCRATCH_MAX = 64 << 20, PATCH_MAX = 4 << 20, WHY_MAX = 4096 };
 
 enum outcome { DONE, AGAIN };
@@ -510,6 +515,7 @@ static void keep_newer(struct holding *g, struct item *object)
 
 void implemented_add(struct implemented *h, struct str provider_key, struct item *object, const struct item *dependent)
 {
+	assert(object && provider_key.n > 0);
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	struct str key = store_key(&text, dependent->namespace, dependent->name);
@@ -526,6 +532,7 @@ void implemented_add(struct implemented *h, struct str provider_key, struct item
 /* Under the lock. */
 static void forget(struct implemented *h, struct str provider_key)
 {
+	assert_locked(&h->lock);
 	holding_free(map_remove(&h->by_provided, provider_key));
 }
 

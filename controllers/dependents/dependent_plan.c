@@ -1,5 +1,5 @@
-/* What hinders a Dependent, and what its status says; pure. The message names all hindrances of
- * the worst kind at once, so that users do not fix one only to learn of the next. */
+/* The hindrances of a Dependent, and its status; pure. The message names all hindrances of the
+ * worst kind at once, so that users do not fix one only to learn of the next. */
 #include "controllers/dependents/dependent_plan.h"
 
 #include "api/model/members.h"

@@ -3,9 +3,12 @@
  * held when it is taken; dependents_each() calls work queues under it. */
 #include "controllers/dependents/dependents.h"
 #include "api/model/members.h"
+#include "base/thread.h"
 #include "client/store.h"
 #include "controllers/dependents/dependents_watch.h"
 #include "controllers/dependents/provider_references.h"
+
+#include <assert.h>
 
 /* As many as an informer keeps. */
 enum { DEPENDENTS_MAX = 10 * 1000 * 1000 };
@@ -61,6 +64,7 @@ static void unlink_from(struct dependents *d, struct str provided, struct str ke
 
 static void link_all(struct dependents *d, struct str key, struct item *dependent, bool is_there)
 {
+	assert_locked(&d->lock);
 	struct provided provided[REFERENCES_MAX];
 	size_t n = provider_of(dependent->object, provided);
 	_cleanup_(buf_done) struct buf text;
@@ -78,6 +82,7 @@ static void link_all(struct dependents *d, struct str key, struct item *dependen
 /* Under the lock. */
 static void remove_key(struct dependents *d, struct str key)
 {
+	assert_locked(&d->lock);
 	struct item *old = map_remove(&d->by_name, key);
 	if (old) {
 		link_all(d, key, old, false);
@@ -113,6 +118,7 @@ void dependents_remove(struct dependents *d, struct str namespace, struct str na
 
 bool dependents_refer_to(struct dependents *d, struct str provider_key)
 {
+	assert(provider_key.n > 0);
 	pthread_mutex_lock(&d->lock);
 	bool is_referred_to = map_get(&d->by_provided, provider_key) != NULL;
 	pthread_mutex_unlock(&d->lock);
@@ -122,6 +128,7 @@ bool dependents_refer_to(struct dependents *d, struct str provider_key)
 void dependents_each(
 	struct dependents *d, struct str provider_key, void (*each)(void *ctx, const struct item *dependent), void *ctx)
 {
+	assert(each);
 	pthread_mutex_lock(&d->lock);
 	const struct map *referrers = map_get(&d->by_provided, provider_key);
 	for (struct map_entry *e = referrers ? map_next(referrers, NULL) : NULL; e; e = map_next(referrers, e)) {

@@ -7,6 +7,7 @@
 #include "controllers/dependents/provider_references.h"
 #include "controllers/kit/controller.h"
 
+/* Kinds in the table provider_kinds; further rows would not be watched. */
 enum { PROVIDER_KINDS_MAX = 4 };
 
 /* The controller that watches. Its handlers run on the client's thread. */

@@ -5,6 +5,7 @@
 #include "controllers/dependents/implementer.h"
 #include "controllers/kit/meta.h"
 
+/* Bytes of one ConfigMap that is created or filled: etcd takes 1.5 MiB. */
 enum { SCRATCH_MAX = 64 << 20 };
 
 static const struct resource configmaps = {{"", 0}, {"v1", 2}, {"configmaps", 10}};
@@ -103,9 +104,8 @@ const struct implementer configmap_implementer = {
 
 /* ---- decisions ---- */
 
-/* What a ConfigMap made from Providers looks like, and how to recognize that it is up to date;
- * no requests. Only its annotation marks it as complete: one write fills and marks it, so it is
- * never filled without the mark. */
+/* The contents of a ConfigMap that is made from Providers, and whether it is up to date; no requests. Only its
+ * annotation marks it as complete: one write fills and marks it, so it is never filled without the mark. */
 enum {
 	NAME_MAX_BYTES = 253, /* of a key, Kubernetes' */
 	DATA_MAX = 1 << 20,   /* of all keys and values, Kubernetes' */

@@ -15,7 +15,7 @@ enum {
 	WORKERS = 4,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
-	PATCH_MAX = 1 << 20,
+	PATCH_MAX = 1 << 20, /* bytes of a patch that has all finalizers but one */
 };
 
 enum counted { LIVE_LISTS, SPARED_LISTS, RELEASED, REFUSED };

@@ -24,6 +24,7 @@ struct provided {
 	struct str name;
 };
 
+/* Bytes of a kind, a namespace and a name as one key: DNS names, so 600 bytes. */
 enum { PROVIDED_KEY_MAX = 4096 };
 
 extern const struct provider_kind provider_kinds[]; /* a NULL kind ends them */

@@ -22,7 +22,7 @@ enum {
 	 * stop all collection. */
 	SYNC_PATIENCE_MS = 60 * 1000,
 	BACKOFF_FIRST_MS = 5,
-	MESSAGE_MAX = 64 * 1024,
+	MESSAGE_MAX = 64 * 1024, /* bytes of the message of an Event, which keeps 1024 of them */
 	/* client-go's default rate limiter: 5 ms to 1000 s. */
 	BACKOFF_LAST_MS = 1000 * 1000,
 };

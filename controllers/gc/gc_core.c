@@ -7,8 +7,10 @@
 #include "controllers/gc/gc_monitors.h"
 #include "controllers/kit/meta.h"
 
+#include <assert.h>
+
 enum {
-	NOTICE_MAX = 16 * 1024,
+	NOTICE_MAX = 16 * 1024, /* bytes of a notice; a longer one is replaced by a remark */
 	/* A ceiling on memory: beyond it new objects are not collected, which is reported once. */
 	NODES_MAX = 20 * 1000 * 1000,
 	ABSENT_MAX = 500, /* as kube-controller-manager's */
@@ -52,6 +54,7 @@ void gc_core_done(struct gc_core *c)
 
 void gc_core_notice(struct gc_core *c, bool is_problem, const char *format, ...)
 {
+	assert(c->env->on_notice);
 	_cleanup_(buf_done) struct buf text;
 	va_list ap;
 

@@ -109,6 +109,7 @@ static struct gc_ref gc_edge_ref(const struct gc_edge *e)
 
 static void gc_edge_link(struct gc_edge *e, struct gc_node *owner)
 {
+	assert(!e->node);
 	e->node = owner;
 	list_append(&owner->dependents, &e->link);
 	owner->n_dependents++;
@@ -117,6 +118,7 @@ static void gc_edge_link(struct gc_edge *e, struct gc_node *owner)
 static void gc_edge_unlink(struct gc_edge *e)
 {
 	if (e->node) {
+		assert(e->node->n_dependents > 0);
 		list_remove(&e->link);
 		e->node->n_dependents--;
 		e->node = NULL;
@@ -183,6 +185,7 @@ static struct gc_bundle gc_bundle_at(struct gc_edge *edges, size_t n, size_t at)
 
 static struct gc_bundle gc_bundle_of(const struct gc_edge *first)
 {
+	assert(first >= first->dependent->edges && first < first->dependent->edges + first->dependent->n_edges);
 	const struct gc_node *n = first->dependent;
 	return gc_bundle_at(n->edges, n->n_edges, (size_t)(first - n->edges));
 }

@@ -1,16 +1,18 @@
-/* Who owns whom: the graph on which the garbage collector decides what to look at. Events go in; out come uids that are worth an attempt.
- * Nothing is deleted because of the graph alone: whoever takes an attempt up asks the server first (controllers/gc/gc_attempt.c).
+/* The graph of owners and dependents, by which the garbage collector decides what to look at. Events go in; out
+ * come uids that are worth an attempt. Nothing is deleted because of the graph alone: whoever takes an attempt
+ * up asks the server first (controllers/gc/gc_attempt.c).
  *
  * A node is a uid. An owner that no informer has shown has a *virtual* node under the coordinates of one reference to it, and is
  * attempted at once: the attempt finds it, or denies it (gc_graph_deny). A virtual node whose dependents disagree on its
  * coordinates tries the other ones in turn, since a wrong reference says nothing of the owner others mean. Observing an
  * owner settles its coordinates; dependents that name it otherwise, or from another namespace, are attempted.
  *
- * One object may be shown by several informers (controllerrevisions of two groups). The first to show it names the node; versions only
- * go up.
+ * One object may be shown by several informers (controllerrevisions of two groups). The first to show it names
+ * the node; versions only go up.
  *
- * Pure: no I/O, no time. Not thread-safe; the garbage collector holds its lock around every call. The sink is called within and
- * must not call back. An owner that goes leaves its dependents in the graph, unlinked from it.
+ * Pure: no I/O, no time. Not thread-safe; the garbage collector holds its lock around every call. The sink is
+ * called within and must not call back. An owner that goes leaves its dependents in the graph, unlinked from
+ * it.
  *
  * Grows with the objects stored and with their references, up to max_nodes: about 350 bytes for an object and 150 for a reference
  * (test_gc_graph.c measures that). It is all that the collector keeps of them. */
@@ -48,7 +50,7 @@ void gc_graph_end_list(struct gc_graph *g, struct str api_version, struct str ki
  * another name to try. */
 void gc_graph_deny(struct gc_graph *g, const struct gc_ref *r);
 
-/* What the graph knows of an object when an attempt starts. */
+/* All that the graph knows of an object when an attempt starts. */
 struct gc_item {
 	struct gc_ref ref;
 	bool is_virtual, is_deleting;

@@ -4,7 +4,7 @@
 #include "api/model/members.h"
 
 enum {
-	LABEL_MAX = 63,
+	LABEL_MAX = 63, /* characters of a label's value; a longer name is cut, and ends with a digest */
 	NAME_MAX_ = 253,
 	NUMBER_MAX = 19, /* digits of an int64 */
 	HASH_MAX = 10,   /* digits of a hash */

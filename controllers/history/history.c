@@ -4,6 +4,7 @@
 #include "controllers/history/history_private.h"
 #include "controllers/kit/meta.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static const struct json *meta_of(const struct json *object)
@@ -123,6 +124,7 @@ const struct carrier *carrier_by_name(const char *name)
 size_t history_excess(const struct carrier *c, const struct history *h, int64_t limit,
 	bool (*is_live)(void *ctx, const struct revision *r), void *ctx, struct revision ***ret, struct arena *a)
 {
+	assert(is_live && ret);
 	struct revision **others = arena_array(a, struct revision *, h->n + 1);
 	size_t n = 0;
 	for (size_t i = 0; i < h->n; i++) {
@@ -207,6 +209,7 @@ static bool create(struct history_choice *ret, const struct carrier *c, const st
 bool history_choose(struct history_choice *ret, const struct carrier *c, const struct history_owner *o, const struct history *h,
 	int64_t collisions, struct arena *a)
 {
+	assert(collisions >= 0);
 	const struct revision *equal = find_equal(c, o, h, a);
 	if (!equal) {
 		return create(ret, c, o, h, collisions, a);

@@ -1,20 +1,19 @@
 /* The history of anything: states of an object of which others are made, each kept in an object of
  * its own (seed 000).
  *
- * Everything here decides and does no I/O. Who uses it reads the carrier's objects, and creates,
- * renumbers and deletes them by a plan:
+ * Everything here decides and does no I/O. A controller reads the carrier's objects, and creates, renumbers and
+ * deletes them by a plan:
  *
  *     history_reconstruct()   which of the objects are this owner's, in order
  *     history_choose()        which of them is the state of today; or the object to create
  *     history_excess()        which are beyond the limit
  *
- * A carrier says in what kind of object a state is kept. Both give one order, one choice and one
- * limit; a caller does not know which of them it has.
+ * A carrier says in what kind of object a state is kept. Both give one order, one choice and one limit; a
+ * caller does not know which of them it has.
  *
- * The state is compared by value, as its type and its defaults see it: null, absent, empty and
- * default are the same (but for a few members that say something by being there:
- * history_data.c), and neither names nor hashes decide (seed 000, "Version Equivalence"). All
- * results live in the arena given, or in what was passed in. */
+ * The state is compared by value, as its type and its defaults see it: null, absent, empty and default are the
+ * same (but for a few members that say something by being there: history_data.c), and neither names nor hashes
+ * decide (seed 000, "Version Equivalence"). All results live in the arena given, or in what was passed in. */
 #ifndef CONTROLLERS_HISTORY_HISTORY_H
 #define CONTROLLERS_HISTORY_HISTORY_H
 

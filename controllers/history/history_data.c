@@ -93,6 +93,7 @@ void history_hash(struct str data, int64_t collisions, char out[16])
 
 struct str revision_name(struct str prefix, const char *hash, struct arena *a)
 {
+	/* Characters of a set's name that the names of its revisions keep, as upstream. */
 	enum { PREFIX_MAX = 223 };
 	prefix.n = MIN(prefix.n, (size_t)PREFIX_MAX);
 	/* The prefix must not end in a dot: the next part of the name would begin with a dash.

@@ -10,6 +10,7 @@
 
 void controller_notice(const struct controller_run *r, bool is_problem, struct str text)
 {
+	assert(r->env->on_notice && text.n > 0);
 	r->env->on_notice(r->env->ctx, r->controller->name, is_problem, text);
 }
 
@@ -22,6 +23,7 @@ static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 
 struct informer *controller_watch(struct controller_run *r, struct informer_options options)
 {
+	assert(r->env->client);
 	assert(r->n_watches < CONTROLLER_WATCHES_MAX);
 	options.client = r->env->client;
 	options.outage = r->env->outage;
@@ -87,6 +89,7 @@ void controller_stop(struct controller_run *r)
 
 void counters_write(struct counters *c, const struct counter_name *names, size_t n, struct buf *out)
 {
+	assert(n <= COUNTERS_MAX);
 	for (size_t i = 0; i < MIN(n, (size_t)COUNTERS_MAX); i++) {
 		exposition_counter(
 			out, names[i].name, names[i].help, (double)atomic_load_explicit(&c->n[i], memory_order_relaxed));

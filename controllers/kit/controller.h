@@ -22,7 +22,7 @@ struct controller_settings {
 	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
 };
 
-/* What a controller gets to run with; it outlives the controller. */
+/* The environment of a controller, which outlives it. */
 struct controller_env {
 	struct client *client;
 	struct pool *pool; /* the threads that run work() */
@@ -37,6 +37,7 @@ struct controller_env {
 	struct str ca;      /* PEM of the CA that verifies the server; empty: the system's CAs */
 };
 
+/* Queues and watches that one controller can have; a further one is a mistake of the developer. */
 enum { CONTROLLER_QUEUES_MAX = 2, CONTROLLER_WATCHES_MAX = 8 };
 
 /* A queue of keys and the function that works on each. */

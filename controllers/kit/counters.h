@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+/* Counters that one controller can have. */
 enum { COUNTERS_MAX = 8 };
 
 struct counter_name {

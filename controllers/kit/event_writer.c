@@ -16,14 +16,14 @@
 #include <stdio.h>
 
 enum {
-	WAITING_MAX = 256,
-	WRITTEN_MAX = 1024,
-	MESSAGE_MAX = 1024, /* kube-apiserver's limit */
-	BODY_MAX = 64 * 1024,
-	ARENA_MAX = 1 << 20,
+	WAITING_MAX = 256,    /* events that wait for the server; further ones are dropped */
+	WRITTEN_MAX = 1024,   /* events whose repetitions are counted; the least recent one is forgotten */
+	MESSAGE_MAX = 1024,   /* kube-apiserver's limit */
+	BODY_MAX = 64 * 1024, /* bytes of a patch that has a count and a time */
+	ARENA_MAX = 1 << 20,  /* bytes of the texts of one event */
 	RETRY_FIRST_MS = 500,
 	RETRY_LAST_MS = 32 * 1000,
-	TRIES_MAX = 8,
+	TRIES_MAX = 8, /* attempts to write an event, two minutes in all; then it is dropped */
 	KEY_SIZE = 24, /* decimal digits of 64 bits */
 };
 
@@ -80,6 +80,7 @@ static void written_forget(struct event_writer *writer, struct written *w)
 
 static void written_remember(struct event_writer *writer, const unsigned char key[SHA256_SIZE], struct str ns, struct str name)
 {
+	assert(writer->written.n <= WRITTEN_MAX);
 	struct written *w;
 
 	if (writer->written.n == WRITTEN_MAX) {
@@ -255,6 +256,7 @@ static void saying_free(struct saying *s)
 
 void event_say(struct event_writer *writer, const struct event *e)
 {
+	assert(e->kind.n > 0 && e->reason.n > 0);
 	char number[KEY_SIZE];
 
 	pthread_mutex_lock(&writer->lock);

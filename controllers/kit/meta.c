@@ -136,7 +136,7 @@ void gc_ref_key(const struct gc_ref *r, uint8_t out[SHA256_SIZE])
  *
  * Strategic merge removes references where the server has it, and leaves those that others add
  * meanwhile. Kinds without a schema take merge patches only, which replace the whole list. */
-#define ARENA_MAX (64 * 1024 * 1024)
+#define ARENA_MAX (64 * 1024 * 1024) /* bytes of the patch of one object: etcd takes 1.5 MiB */
 
 /* {"metadata": {...}}, beginning with its precondition: exactly this object, or exactly this
  * version of it. */

@@ -5,13 +5,14 @@
 #include "controllers/kit/workers.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "client/store.h"
 
 #include <assert.h>
 #include <pthread.h>
 
 enum {
-	KEY_MAX = 1024,
+	KEY_MAX = 1024, /* bytes of NAMESPACE/NAME, both names of DNS */
 	/* Requests mostly wait for etcd's disk: more threads would only queue up there. */
 	THREADS = 10,
 	/* Threads reserved for queues that have none. */
@@ -39,6 +40,7 @@ static bool may_take(const struct pool *p, const struct workers *w)
 /* Returns NULL if nothing can be taken before *ret_due_ms, unless a queue reports news. */
 static struct workers *pool_take(struct pool *p, char **ret_key, int64_t *ret_due_ms)
 {
+	assert_locked(&p->lock);
 	*ret_due_ms = INT64_MAX;
 	list_for_each(it, &p->all) {
 		struct workers *w = list_entry(it, struct workers, link);
@@ -60,6 +62,8 @@ static struct workers *pool_take(struct pool *p, char **ret_key, int64_t *ret_du
 
 static void work_on(struct pool *p, struct workers *w, char *key)
 {
+	assert_locked(&p->lock);
+	assert(p->n_free > 0 && w->n_busy < w->most);
 	w->n_busy++;
 	p->n_free--;
 	pthread_cond_signal(&p->wake); /* there may be more keys, and at most one thread waits for a delay to end */
@@ -152,6 +156,7 @@ static void on_news(void *ctx)
 
 void workers_start(struct workers *w, struct pool *p)
 {
+	assert(w->queue && w->work);
 	assert(!w->pool && w->most > 0);
 	workqueue_listen(w->queue, on_news, p);
 	pthread_mutex_lock(&p->lock);
@@ -170,6 +175,7 @@ void workers_stop(struct workers *w)
 		while (w->n_busy) {
 			pthread_cond_wait(&p->idle, &p->lock);
 		}
+		assert(w->n_busy == 0);
 		list_remove(&w->link);
 		w->pool = NULL;
 		pthread_mutex_unlock(&p->lock);

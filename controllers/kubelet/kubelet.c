@@ -6,6 +6,7 @@
  * forget: since when it has seen a pod, and which addresses are taken. */
 #include "api/model/members.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "client/informer.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kubelet/addresses.h"
@@ -13,6 +14,7 @@
 #include "controllers/kubelet/node_plan.h"
 #include "controllers/kubelet/placement.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -20,10 +22,10 @@ enum {
 	WORKERS = 4,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
-	TOLD_AFTER = 8, /* that many failures take about a second */
-	SCRATCH_MAX = 64 << 20,
-	PATCH_MAX = 16 << 20,
-	KEY_MAX = 4096,
+	TOLD_AFTER = 8,              /* that many failures take about a second */
+	SCRATCH_MAX = 64 << 20,      /* bytes of one object that is changed: etcd takes 1.5 MiB */
+	PATCH_MAX = 16 << 20,        /* bytes of a patch of a status; a longer one is not sent */
+	KEY_MAX = 4096,              /* bytes of a sentence, or of the patch of a Lease */
 	RENEW_MS = 10 * 1000,        /* kubelets' interval */
 	PODS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
 };
@@ -33,7 +35,7 @@ static const struct resource nodes = {{"", 0}, {"v1", 2}, {"nodes", 5}};
 static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 static const struct resource leases = {{"coordination.k8s.io", 19}, {"v1", 2}, {"leases", 6}};
 
-/* What the controller keeps about a pod that it has seen. */
+/* All that the controller keeps about a pod that it has seen. */
 struct sandbox {
 	uint32_t address;                      /* 0: none yet */
 	int64_t started_at_ms, stopping_at_ms; /* first seen with a node, deleted; monotonic; 0: not yet */
@@ -63,6 +65,7 @@ static struct str now(struct arena *a)
 /* The caller holds the lock. Returns NULL if there are too many. */
 static struct sandbox *find_sandbox(struct kubelet *k, struct str uid)
 {
+	assert_locked(&k->lock);
 	struct sandbox *s = map_get(&k->sandboxes, uid);
 	if (!s) {
 		s = mem_new(struct sandbox);
@@ -326,6 +329,7 @@ static bool renew_lease(struct kubelet *k, struct arena *a, struct str name, str
 
 static bool look_at_node(struct kubelet *k, struct str name, struct answer *answer)
 {
+	assert(name.n > 0);
 	_cleanup_(item_unrefp) struct item *node = informer_get(k->nodes, STR(""), name);
 	_cleanup_(arena_done) struct arena a;
 	const struct target t = {.resource = &nodes, .name = name};

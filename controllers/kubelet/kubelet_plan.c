@@ -230,9 +230,9 @@ struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, cons
 
 /* ---- the status ---- */
 
-/* The new status is a changed copy of the old one. What others wrote stays, above all conditions
- * of readiness gates, and so do the times of what has not changed. An equal status is not written,
- * so an idle pod costs nothing. */
+/* The new status is a changed copy of the old one. Conditions that others wrote stay, such as those of
+ * readiness gates. Conditions that have not changed keep their times. An equal status is not written, so an
+ * idle pod costs nothing. */
 enum { NAMES_MAX = 16 * 1024 }; /* for the names of containers in a sentence */
 
 struct writing {

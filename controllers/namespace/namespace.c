@@ -15,8 +15,8 @@ enum {
 	GRACE_MS = 5 * 1000,
 	BEGIN_AGAIN_MS = 1000,
 	FINALIZER_ESTIMATE_S = 15, /* kube's value */
-	SCRATCH_MAX = 64 << 20,
-	PROBLEM_MAX = 8192,
+	SCRATCH_MAX = 64 << 20,    /* bytes of one look at a namespace: its conditions and problems */
+	PROBLEM_MAX = 8192,        /* bytes of a notice; a longer one is empty */
 };
 
 static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};

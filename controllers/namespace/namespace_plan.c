@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "controllers/kit/meta.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -322,6 +323,7 @@ int64_t namespace_pods_estimate_s(const struct json *pods, const struct json *na
 
 int64_t namespace_look_again_ms(int64_t estimate_s, const struct json *namespace, int64_t now_s)
 {
+	assert(estimate_s >= 0);
 	int64_t pause = MAX(deleted_for_s(namespace, now_s) * 1000 / 4, (int64_t)FIRST_LOOK_MS);
 	return MIN(pause, (estimate_s / 2 + 1) * 1000);
 }

@@ -17,7 +17,7 @@ struct namespace_count {
 	uint64_t n;
 };
 
-/* What a look found while it emptied the namespace. Discovery bounds all lists. */
+/* The findings of a look that emptied the namespace. Discovery bounds all lists. */
 struct namespace_found {
 	struct arena *arena;
 	struct str discovery_problem; /* empty: discovery found all resources */

@@ -1,8 +1,11 @@
 /* A map of maps under one lock; no other lock is held with it. Inner maps grow with their
  * content, and are freed when empty. */
 #include "controllers/ownership/family.h"
+#include "base/thread.h"
 
 #include "controllers/ownership/ownership.h"
+
+#include <assert.h>
 
 /* As many as an informer keeps. */
 enum { FAMILY_MAX = 10 * 1000 * 1000, KEY_MAX = 512 };
@@ -50,6 +53,7 @@ static struct str key_of(const struct family *f, const struct item *item, struct
 
 static void take_out(struct family *f, struct str uid)
 {
+	assert_locked(&f->lock);
 	_cleanup_(buf_done) struct buf text;
 	_cleanup_(item_unrefp) struct item *item = map_remove(&f->by_uid, uid);
 
@@ -59,6 +63,7 @@ static void take_out(struct family *f, struct str uid)
 	}
 	struct str key = key_of(f, item, &text);
 	struct map *members = map_get(&f->by_key, key);
+	assert(members && members->n > 0); /* every item of by_uid is in by_key */
 	map_remove(members, uid);
 	if (!members->n) {
 		map_remove(&f->by_key, key);
@@ -68,6 +73,8 @@ static void take_out(struct family *f, struct str uid)
 
 static void put(struct family *f, struct item *item)
 {
+	assert_locked(&f->lock);
+	assert(item->uid.n > 0);
 	_cleanup_(buf_done) struct buf text;
 
 	buf_init(&text, KEY_MAX);

@@ -1,11 +1,14 @@
 /* Compares versions as numbers. Both etcds behind annals and kube-apiserver count up, and
  * versions are compared only within a kind. */
 #include "controllers/ownership/own_writes.h"
+#include "base/thread.h"
+
+#include <assert.h>
 
 enum {
 	OWNERS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
 	DOUBTS_MAX = 1000,             /* per owner: an owner with this many doubts writes no more until they are settled */
-	KEY_MAX = 512,
+	KEY_MAX = 512,                 /* bytes of a kind and a name */
 };
 _Static_assert(OWN_WRITES_KINDS <= 10, "a kind is one digit");
 
@@ -16,6 +19,7 @@ struct written {
 
 void own_writes_init(struct own_writes *w, own_writes_seen *seen, void *ctx)
 {
+	assert(seen);
 	*w = (struct own_writes){.seen = seen, .ctx = ctx};
 	pthread_mutex_init(&w->lock, NULL);
 	map_init(&w->by_owner, OWNERS_MAX);
@@ -49,6 +53,8 @@ void own_writes_done(struct own_writes *w)
 /* The caller holds the lock. Returns NULL if there are too many owners. */
 static struct written *written_by(struct own_writes *w, struct str owner_uid)
 {
+	assert_locked(&w->lock);
+	assert(owner_uid.n > 0);
 	struct written *written = map_get(&w->by_owner, owner_uid);
 
 	if (!written) {
@@ -62,6 +68,7 @@ static struct written *written_by(struct own_writes *w, struct str owner_uid)
 
 void own_writes_note(struct own_writes *w, struct str owner_uid, unsigned kind, struct str version)
 {
+	assert(kind < OWN_WRITES_KINDS);
 	uint64_t n;
 
 	if (!str_to_uint64(version, &n)) {
@@ -87,6 +94,8 @@ static void forget_kind(struct own_writes *w, unsigned kind)
  * go back. */
 static uint64_t own_writes_look(struct own_writes *w, unsigned kind)
 {
+	assert_locked(&w->lock);
+	assert(kind < OWN_WRITES_KINDS);
 	uint64_t seen = w->seen(w->ctx, kind);
 
 	if (seen < w->last_seen[kind]) {
@@ -122,6 +131,7 @@ static struct str key_of_doubt(struct buf *out, unsigned kind, struct str name)
 
 void own_writes_doubt(struct own_writes *w, struct str owner_uid, unsigned kind, struct str name)
 {
+	assert(kind < OWN_WRITES_KINDS && name.n > 0);
 	_cleanup_(buf_done) struct buf key;
 
 	buf_init(&key, KEY_MAX);
@@ -152,6 +162,7 @@ bool own_writes_is_doubtful(struct own_writes *w, struct str owner_uid, unsigned
 
 void own_writes_believe(struct own_writes *w, struct str owner_uid, unsigned kind, struct str name)
 {
+	assert(kind < OWN_WRITES_KINDS && name.n > 0);
 	_cleanup_(buf_done) struct buf key;
 
 	buf_init(&key, KEY_MAX);

@@ -1,13 +1,12 @@
-/* What a controller has written to each owner's objects, so that no pass decides by a cache that
- * lacks these writes (KEP-5647). A pass begins only when every informer has seen the highest
- * version written for its owner. One number is kept for each owner and kind; any thread may
- * call.
+/* The versions that a controller has written to each owner's objects. So no pass decides by a cache that lacks
+ * these writes (KEP-5647). A pass begins only when every informer has seen the highest version written for its
+ * owner. One number is kept for each owner and kind; any thread may call.
  *
  * A write whose answer is lost may have succeeded, but there is no version to wait for. It
  * leaves the object in doubt until somebody has compared the cache with the server.
  *
- * Versions go back when a server's backup is restored. The versions noted for that kind would
- * never be reached, so they are forgotten for all owners. */
+ * Versions go back when a server's backup is restored. The versions noted for that kind would never be reached,
+ * so they are forgotten for all owners. */
 #ifndef CONTROLLERS_OWNERSHIP_OWN_WRITES_H
 #define CONTROLLERS_OWNERSHIP_OWN_WRITES_H
 

@@ -7,6 +7,7 @@
 #include "controllers/ownership/adoption.h"
 #include "controllers/ownership/route.h"
 
+/* Bytes of a patch with one reference. */
 enum { ARENA_MAX = 1 << 20 };
 
 bool ownership_controller(const struct json *meta, struct owner_reference *ret)
@@ -90,6 +91,8 @@ int64_t ownership_ordinal(struct str set, struct str name)
 
 /* Both patches carry the object's uid, which the server checks. It also refuses a second
  * controller: the loser of a race gets 422, and finds the other's reference when it looks again. */
+
+/* Bytes of a patch with one reference. */
 enum { PATCH_MAX = 16 * 1024 };
 
 static bool adoption_fail(struct adoption *a, struct str problem)

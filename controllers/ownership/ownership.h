@@ -19,7 +19,7 @@ struct owner {
 bool ownership_controller(const struct json *meta, struct owner_reference *ret);
 bool ownership_is_ours(const struct owner *o, const struct json *meta);
 
-/* What to do with an object of the namespace that might be the owner's. */
+/* Decisions about an object of the namespace that might be the owner's. */
 enum claim {
 	CLAIM_IGNORED = 1, /* it has another controller; or it is an orphan that does not match, or cannot be adopted */
 	CLAIM_KEPT,        /* the owner controls it, and keeps it */

@@ -7,6 +7,7 @@
 #include "controllers/kit/meta.h"
 #include "controllers/recorder/scribe_plan.h"
 
+/* Bytes of one object and its state as trees; an object that needs more has no digest. */
 enum { SCRATCH_MAX = 256 << 20, TEXT_BYTES_MAX = 64 << 20 };
 
 /* ---- what the ledger keeps of an object, and by whom it is kept ---- */

@@ -5,13 +5,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash_table.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <stdio.h>
 
 enum {
+	/* Bytes; an object with half as long a name is left out, and the status says so. */
 	KEY_MAX = 4096,
-	KINDS_MAX = 4096,
+	KINDS_MAX = 4096,   /* kinds that were ever recorded; further ones are not */
 	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
 	/* The keys that the queue holds at once. A list of 100,000 new objects does not fill it:
 	 * the others wait as a mark on their entry. */
@@ -114,6 +116,8 @@ static uint64_t key_hash(const struct ledger_key *key)
 
 static struct entry *ledger_find(const struct ledger *l, const struct ledger_key *key)
 {
+	assert(key->kind && key->kind->index < l->n_kinds);
+	assert_locked((pthread_mutex_t *)(uintptr_t)&l->lock);
 	for (struct hash_node *n = hash_table_first(&l->table, key_hash(key)); n; n = hash_node_next(n)) {
 		struct entry *e = container_of(n, struct entry, node);
 		if (e->kind == key->kind->index && str_eq(entry_name(e), key->name) && str_eq(entry_ns(e), key->ns)) {
@@ -126,6 +130,7 @@ static struct entry *ledger_find(const struct ledger *l, const struct ledger_key
 /* Returns NULL if the ledger is full, or if the names are longer than Kubernetes allows. */
 static struct entry *want(struct ledger *l, const struct ledger_key *key)
 {
+	assert(key->name.n > 0);
 	struct entry *e = ledger_find(l, key);
 
 	if (e) {
@@ -154,6 +159,7 @@ static void drop_changes(struct ledger *l, struct entry *e)
 	while (e->first) {
 		struct ledger_change *c = e->first;
 		e->first = c->next;
+		assert(l->waiting > 0 && l->waiting_bytes >= c->bytes);
 		l->waiting--;
 		l->waiting_bytes -= c->bytes;
 		ledger_change_free(c);
@@ -168,11 +174,13 @@ static size_t *count_of(struct ledger_kind *k, enum ledger_outcome outcome)
 
 static void set_outcome(struct ledger *l, struct entry *e, enum ledger_outcome outcome)
 {
+	assert(e->kind < l->n_kinds);
 	struct ledger_kind *k = l->kinds[e->kind];
 	size_t *before = count_of(k, (enum ledger_outcome)e->outcome), *after = count_of(k, outcome);
 
 	e->outcome = (uint8_t)outcome;
 	if (before) {
+		assert(*before > 0);
 		(*before)--;
 	}
 	if (after) {
@@ -263,6 +271,7 @@ static void wake_more(struct ledger *l)
 
 static void ledger_append(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
+	assert(!e->last || e->last->sort != LEDGER_LOOK);
 	c->next = NULL;
 	if (e->last) {
 		e->last->next = c;
@@ -284,6 +293,7 @@ static bool is_too_much(const struct ledger *l, const struct entry *e, const str
 /* A LOOK reads the object when it is carried out, so it covers every change before that. */
 static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
+	assert_locked(&l->lock);
 	if (e->last && e->last->sort == LEDGER_LOOK) {
 		l->collapsed += c->sort != LEDGER_LOOK;
 		ledger_change_free(c);
@@ -324,6 +334,7 @@ static void ledger_compare(struct ledger *l, struct entry *e)
 
 struct ledger *ledger_new(const struct ledger_options *options)
 {
+	assert(options->queue && options->max_objects > 0 && options->max_waiting > 0);
 	struct ledger *l = mem_new(struct ledger);
 
 	l->options = *options;
@@ -364,6 +375,7 @@ struct ledger *ledger_free(struct ledger *l)
 
 static struct ledger_kind *new_kind(struct ledger *l, struct str group, struct str kind)
 {
+	assert_locked(&l->lock);
 	struct ledger_kind *k = mem_new(struct ledger_kind);
 
 	k->index = (uint32_t)l->n_kinds;
@@ -422,6 +434,7 @@ uint32_t ledger_begin(struct ledger *l)
 
 static bool show(struct ledger *l, struct entry *e, const struct ledger_print *print, uint64_t recorder, uint32_t list)
 {
+	assert(e->kind < l->n_kinds);
 	bool is_news = e->is_seen ? !print_equal(&e->seen, print) : e->first || e->is_busy || !is_kept(e, print);
 
 	l->changes += !e->is_seen || e->recorder != recorder;

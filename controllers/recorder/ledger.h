@@ -1,6 +1,6 @@
-/* What is known of each recorded object: the state last seen, the state in its History, and the
- * changes that wait to be written. It keeps little more than two digests of an object: 100,000
- * objects take less than 30 MiB.
+/* All that is known of each recorded object: the state last seen, the state in its History, and the changes
+ * that wait to be written. It keeps little more than two digests of an object: 100,000 objects take less than
+ * 30 MiB.
  *
  * A change is what was seen: a state, or that the object is gone. The changes of an object wait
  * in order. A ceiling in bytes limits all waiting changes. Beyond it the changes of an object

@@ -26,11 +26,12 @@ enum {
 	REPORT_MS = 3 * 1000,
 	PATIENCE_MS = 30 * 1000, /* how long to wait for lists: until they end, their counts are incomplete */
 	EXPIRE_MAX_S = 600,
+	/* Objects in the ledger, 100 bytes each; further ones are left out, and the status says so. */
 	OBJECTS_MAX = 2 * 1000 * 1000,
-	WAITING_MAX = 32 << 20, /* bytes of waiting changes */
-	ROWS_MAX = 1024,        /* the rows that a Recorder's status may hold */
-	ARENA_MAX = 256 << 20,
-	STATUS_BYTES_MAX = 8 << 20,
+	WAITING_MAX = 32 << 20,     /* bytes of waiting changes */
+	ROWS_MAX = 1024,            /* the rows that a Recorder's status may hold */
+	ARENA_MAX = 256 << 20,      /* bytes of the statuses of all Recorders */
+	STATUS_BYTES_MAX = 8 << 20, /* bytes of one status or notice */
 };
 
 const struct resource recorders_resource = {{"annals.dev", 10}, {"v1", 2}, {"recorders", 9}};
@@ -613,6 +614,7 @@ static int by_resource(const void *a, const void *b)
 /* Lists the objects that this Recorder selects but others record; empty: none so far. */
 static struct str overridden(struct director *d, const struct recording *r, struct arena *a)
 {
+	/* Resources that the sentence names; further ones are counted. */
 	enum { NAMED_MAX = 16, TEXT_MAX_BYTES = 16 * 1024 };
 	_cleanup_(buf_done) struct buf text;
 	size_t n = 0;
@@ -703,6 +705,7 @@ static void tell_full(struct director *d)
 
 static void report_all(struct director *d)
 {
+	/* Pairs of a kind and a Recorder whose objects are counted. */
 	enum { TALLIES_MAX = 4096 };
 
 	if (clock_mono_ms() < d->patient_until_ms && !have_synced(d)) {

@@ -9,9 +9,9 @@
 #include "controllers/recorder/scribe_plan.h"
 
 enum {
-	DECISIONS_MAX = 8, /* conflicts with other writers; then the change waits for its next turn */
-	ARENA_MAX = 512 << 20,
-	BODY_MAX = 16 << 20,
+	DECISIONS_MAX = 8,     /* conflicts with other writers; then the change waits for its next turn */
+	ARENA_MAX = 512 << 20, /* bytes of one change: two states, the object, and the revision */
+	BODY_MAX = 16 << 20,   /* bytes of a message */
 };
 
 static const struct resource snapshots_resource = {{"annals.dev", 10}, {"v1", 2}, {"snapshots", 9}};

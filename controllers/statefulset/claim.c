@@ -7,6 +7,8 @@
 #include "controllers/kit/meta.h"
 #include "controllers/statefulset/pass.h"
 
+#include <assert.h>
+
 struct str claim_template_name(const struct json *template)
 {
 	return member_text(json_gets(template, "metadata"), "name");
@@ -14,6 +16,7 @@ struct str claim_template_name(const struct json *template)
 
 struct str claim_name(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a)
 {
+	assert(ordinal >= 0);
 	return arena_printf(a, STR_FMT "-" STR_FMT "-%lld", STR_ARG(claim_template_name(template)), STR_ARG(s->owner.name),
 		(long long)ordinal);
 }

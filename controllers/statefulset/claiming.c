@@ -123,6 +123,8 @@ bool sync_claim_revisions(struct sync *y)
  *
  * The read misses a write that is still under way. Such a write was sent to a server that has
  * died, or that has given it up. */
+
+/* Bytes of a kind and a name. */
 enum { KEY_MAX = 512 };
 
 struct seen_by {

@@ -11,6 +11,7 @@
 #include "api/model/members.h"
 #include "controllers/kit/meta.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -316,6 +317,7 @@ static struct revision *target_of(const struct pass *p, int64_t ordinal)
 
 struct revision *pass_revision_of(const struct pass *p, int64_t ordinal)
 {
+	assert(ordinal >= 0);
 	int64_t slot = ordinal - p->set.start;
 	bool is_current;
 
@@ -788,6 +790,7 @@ static enum step pass_conform(struct pass *p)
 
 bool stateful_pass(struct pass *p)
 {
+	assert(p->io && p->arena && p->carrier && p->replaced >= 0);
 	bool is_done;
 
 	/* 1. Reconstruct the revision history. */

@@ -6,7 +6,7 @@
 #include "controllers/statefulset/state.h"
 
 enum {
-	BODY_MAX = 4 << 20,
+	BODY_MAX = 4 << 20, /* bytes of a patch, or of a revision: etcd takes 1.5 MiB */
 	STATUS_TRIES = 5,
 };
 
@@ -175,7 +175,7 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 
 /* ---- pods ---- */
 
-/* Who owns the pod that already has the name? If the server does not say, it is not reported as
+/* Asks for the owner of the pod that already has the name. If the server does not say, it is not reported as
  * another owner's. */
 static enum io_result whose_pod(struct sync *y, struct str name)
 {

@@ -9,6 +9,8 @@
 #include "controllers/statefulset/claim.h"
 #include "controllers/statefulset/member.h"
 
+#include <assert.h>
+
 static int64_t number(const struct json *object, const char *name, int64_t absent)
 {
 	int64_t n;
@@ -345,6 +347,7 @@ static struct str pod_name(const struct set *s, int64_t ordinal, struct arena *a
 
 struct json *member_make(const struct set *s, const struct revision *r, int64_t ordinal, struct arena *a)
 {
+	assert(ordinal >= 0);
 	const struct json *template = r ? r->state : s->template, *from = json_gets(template, "metadata");
 	struct json *pod = json_object(a), *meta = json_object(a), *refs = json_array(a), *spec;
 	struct str name = pod_name(s, ordinal, a);

@@ -13,7 +13,7 @@ struct set_status {
 	int64_t current_generation, update_generation;        /* templateGeneration and targetTemplateGeneration; 0: nil */
 };
 
-/* What happens to the pods' claims (persistentVolumeClaimRetentionPolicy). */
+/* Whether the pods' claims are deleted (persistentVolumeClaimRetentionPolicy). */
 struct claim_policy {
 	bool deletes_with_set, deletes_when_scaled;
 };

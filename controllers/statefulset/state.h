@@ -14,6 +14,7 @@ enum { OWN_PODS, OWN_CLAIMS, OWN_SETS, OWN_REVISIONS };
 
 enum { PASSES, STALE_SKIPS, PODS_CREATED, PODS_DELETED, ADOPTIONS, RELEASES };
 
+/* Bytes of one pass: the set, and all its pods and revisions. */
 enum { SYNC_ARENA_MAX = 256 << 20 };
 
 struct stateful_state {

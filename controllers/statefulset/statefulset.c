@@ -15,10 +15,10 @@
 enum {
 	WORKERS = 5, /* upstream's */
 	RETRY_FIRST_MS = 5,
-	RETRY_LAST_MS = 60 * 1000, /* upstream waits up to a quarter of an hour, long after a failure may be over */
-	POLL_LAST_MS = 1000,       /* until the informers have caught up */
-	SETS_MAX = 10 * 1000 * 1000,
-	ASK_FIRST_MS = 500, /* until discovery shows the API versions */
+	RETRY_LAST_MS = 60 * 1000,   /* upstream waits up to a quarter of an hour, long after a failure may be over */
+	POLL_LAST_MS = 1000,         /* until the informers have caught up */
+	SETS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
+	ASK_FIRST_MS = 500,          /* until discovery shows the API versions */
 	ASK_LAST_MS = 15 * 1000,
 	TELL_AT_FAILURES = 5, /* failed passes of one set in a row before it is logged */
 };

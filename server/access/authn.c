@@ -648,6 +648,7 @@ bool front_proxy_read(const struct trust *t, const struct http_header *headers, 
  * reason for the operator; otherwise a wrong CA would look like a wrong name. One atomic time is
  * the whole limit: threads race to advance it, and the losers log nothing. */
 
+/* Bytes of a line in the log. */
 enum { PAUSE_MS = 10 * 1000, NOTICE_MAX = 4096 };
 
 static void write_reason(struct buf *out, const struct http_peer *peer)

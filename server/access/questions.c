@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
+
 /* As upstream's delegating authentication and authorization wait for the cluster. */
 #define QUESTION_MS 10000
 #define WEBHOOKS_MS 60000 /* they have time limits of their own, within that of the request */
@@ -62,6 +64,7 @@ void questions_settle(struct questions *a)
 
 static bool start_token(struct questions *a)
 {
+	assert(a->token && a->delegates);
 	return a->delegates->ask_token(a->delegates->ctx, a->token);
 }
 
@@ -73,6 +76,7 @@ const struct token_question *questions_token(struct questions *a, struct str tok
 		a->token->source = source;
 		note(a, &a->token->base, a->arena, QUESTION_MS, start_token);
 	}
+	assert(str_eq(a->token->token, token)); /* a request has one */
 	return is_answered(a, &a->token->base) ? a->token : NULL;
 }
 
@@ -102,6 +106,7 @@ static struct authz_attributes keep_access(const struct authz_attributes *what, 
 /* The latest is the first. */
 static bool start_access(struct questions *a)
 {
+	assert(a->accesses && a->delegates);
 	return a->delegates->ask_access(a->delegates->ctx, &a->accesses->q);
 }
 
@@ -124,6 +129,7 @@ const struct access_question *questions_access(struct questions *a, const struct
 
 static bool start_namespace(struct questions *a)
 {
+	assert(a->ns && a->delegates);
 	return a->delegates->ask_namespace(a->delegates->ctx, a->ns);
 }
 
@@ -134,6 +140,7 @@ const struct namespace_question *questions_namespace(struct questions *a, struct
 		a->ns->name = name;
 		note(a, &a->ns->base, a->arena, QUESTION_MS, start_namespace);
 	}
+	assert(str_eq(a->ns->name, name)); /* a request has one */
 	return is_answered(a, &a->ns->base) ? a->ns : NULL;
 }
 
@@ -166,6 +173,7 @@ static bool would_ask(const struct questions *a, const struct webhook_question *
 
 bool questions_has_webhooks(struct questions *a, const struct webhook_question *what)
 {
+	assert(what->phase < ARRAY_SIZE(a->webhooks));
 	struct asked_passed *passed = &a->passed[what->phase];
 	int64_t revision = what->old ? what->old->mod_revision : 0;
 
@@ -181,6 +189,7 @@ bool questions_has_webhooks(struct questions *a, const struct webhook_question *
 
 const struct webhook_question *questions_webhooks(struct questions *a, const struct webhook_question *what)
 {
+	assert(what->phase < ARRAY_SIZE(a->webhooks) && a->by_phase);
 	struct questions_webhooks *before = a->webhooks[what->phase], *fresh;
 	struct arena *arena = &a->by_phase[what->phase];
 	_cleanup_(buf_done) struct buf object, old;
@@ -224,6 +233,7 @@ void questions_keep_change(struct questions *a)
 
 void questions_begin_write(struct questions *a, struct arena *by_phase)
 {
+	assert(by_phase);
 	a->by_phase = by_phase;
 	a->webhooks[WEBHOOKS_MUTATING] = a->webhooks[WEBHOOKS_VALIDATING] = NULL;
 	a->passed[WEBHOOKS_MUTATING] = a->passed[WEBHOOKS_VALIDATING] = (struct asked_passed){0};

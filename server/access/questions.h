@@ -64,8 +64,8 @@ const struct webhook_question *questions_webhooks(struct questions *a, const str
 /* Copies the object that mutating webhooks have made, which shares memory with the one they were
  * shown. Call it before that is freed; the answer stays. */
 void questions_keep_change(struct questions *a);
-/* Drops answers about the last object, because another one is to be written. Those of webhooks
- * go into these two arenas, by phase; asking a phase anew frees its last question. */
+/* Drops answers about the last object, because another one is to be written. Answers of webhooks go into these
+ * two arenas, by phase; asking a phase anew frees its last question. */
 void questions_begin_write(struct questions *a, struct arena *by_phase);
 /* Drops the answers of webhooks, and frees their memory. */
 void questions_forget_webhooks(struct questions *a);

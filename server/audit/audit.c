@@ -9,6 +9,7 @@
 #include "server/audit/audit_file.h"
 #include "server/audit/audit_log.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -135,6 +136,7 @@ struct audit_decision audit_decide(struct audit *a, const struct authz_attribute
 {
 	struct audit_decision decision = audit_policy_decide(a->policy, what);
 
+	assert(decision.level < AUDIT_LEVELS);
 	atomic_fetch_add_explicit(&a->n_levels[decision.level], 1, memory_order_relaxed);
 	return decision;
 }
@@ -168,8 +170,7 @@ void audit_write(struct audit *a, const struct audit_event *e)
 	if (event_hand_over(a, e, has_bodies ? a->max_event : AUDIT_EVENT_MAX)) {
 		return;
 	}
-	/* Who did what matters more than the bodies, so the event is tried once more without
-	 * them. */
+	/* The user and the action matter more than the bodies, so the event is tried once more without them. */
 	bare.request_object = bare.response_object = STR("");
 	if (has_bodies) {
 		audit_event_annotate(&bare, AUDIT_TRUNCATED, STR("true"));
@@ -275,7 +276,7 @@ int audit_log_new(struct audit_log **ret, const struct audit_log_options *option
 		mem_free(l);
 		return r;
 	}
-	r = line_queue_open(&l->queue, AUDIT_QUEUE_MAX, GATHER_MS, write_lines, l);
+	r = line_queue_open(&l->queue, "audit-log", AUDIT_QUEUE_MAX, GATHER_MS, write_lines, l);
 	if (r) {
 		buf_printf(err, "cannot start the audit log's thread: %s", strerror(-r));
 		audit_file_close(l->file);

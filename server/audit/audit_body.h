@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 
-/* Without metadata.managedFields, also of the items of a list and of the objects in a table. What is parsed stays as it is. */
+/* Without metadata.managedFields, also of the items of a list and of the objects in a table. The parsed tree stays as it is. */
 struct json *audit_without_managed_fields(struct arena *a, struct json *j);
 /* A patch as JSON; one that is none as a string (kube loses such an event). */
 void audit_patch_body(struct buf *out, struct str body, bool is_yaml, struct arena *a);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/sha256.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -559,6 +560,7 @@ struct discovery *discovery_new(const struct discovery_options *options)
 
 struct discovery *discovery_ref(struct discovery *d)
 {
+	assert(atomic_load_explicit(&d->refs, memory_order_relaxed) > 0);
 	atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
 	return d;
 }

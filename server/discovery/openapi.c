@@ -14,7 +14,7 @@
 #include <time.h>
 
 enum {
-	DOCUMENT_MAX = 64 << 20,
+	DOCUMENT_MAX = 64 << 20, /* bytes of OpenAPI, which grows with the kinds of this program alone */
 	HASH_SIZE = 2 * SHA256_SIZE + 1,
 	ETAG_SIZE = HASH_SIZE + 2,
 	DATE_SIZE = 32,

@@ -13,7 +13,9 @@
 
 #include "api/model/delegates.h"
 #include "base/hex.h"
+#include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <gnutls/x509.h>
 #include <pthread.h>
@@ -199,6 +201,7 @@ static void peer_copy(struct http_peer *to, const struct http_peer *from, struct
 /* Under the lock. */
 static struct kept_verdict *verified_chains_look_up(struct verified_chains *s, const struct chain_id *id)
 {
+	assert_locked(&s->lock);
 	for (size_t i = 0; i < VERDICTS_MAX; i++) {
 		if (s->kept[i].until_s && memcmp(&s->kept[i].id, id, sizeof(*id)) == 0) {
 			return &s->kept[i];
@@ -210,6 +213,7 @@ static struct kept_verdict *verified_chains_look_up(struct verified_chains *s, c
 /* Under the lock. */
 static struct kept_verdict *verified_chains_find_room(struct verified_chains *s)
 {
+	assert_locked(&s->lock);
 	struct kept_verdict *oldest = &s->kept[0];
 	for (size_t i = 1; i < VERDICTS_MAX; i++) {
 		if (s->kept[i].used < oldest->used) {
@@ -555,6 +559,7 @@ static struct trust trust_in_force(const struct client_trust *t)
 /* Under the lock. */
 static void client_trust_put_in_force(struct client_trust *t, struct buf *problems)
 {
+	assert_locked(&t->lock);
 	struct trust trust = trust_in_force(t);
 	struct verifier *old = atomic_load_explicit(&t->current, memory_order_relaxed);
 	atomic_store_explicit(&t->current, verifier_new(&trust, problems), memory_order_release);

@@ -43,13 +43,12 @@ const struct trust *verifier_trust(const struct verifier *v);
 int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *chain, unsigned n, int64_t now_s, struct arena *a,
 	struct http_peer *ret);
 
-/* The latest good verdicts of one verifier, by the chain of certificates they are on: clients that open connection after connection (a
- * front proxy keeps 25 of them, and opens others for each burst) have their signatures checked once. Who has only seen a certificate gets
- * nothing by it: that the client has its key, the handshake has made sure.
+/* The latest good verdicts of one verifier, each for a chain of certificates. A front proxy keeps 25 connections, and opens others for
+ * each burst. Its signatures are checked once. A client that has only seen a certificate gains nothing: the handshake has proved that
+ * the client has the key.
  *
- * Bounded in number and in text; the one not asked for the longest makes room. Bad verdicts are not kept, so that strangers push
- * nobody out. Any thread. */
-enum { VERDICTS_MAX = 64 };
+ * Bad verdicts are not kept, so that strangers push nobody out. Any thread. */
+enum { VERDICTS_MAX = 64 }; /* chains; the least recently used one makes room */
 
 struct verified_chains;
 

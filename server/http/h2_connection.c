@@ -2,18 +2,21 @@
  *
  *   socket -- pull, push -- GnuTLS -- nghttp2 -- streams
  *
- * In: one recv(2) fills the thread's buffer, GnuTLS opens record by record, and nghttp2 calls h2_stream.c with what it finds. Out: nghttp2
- * writes frames into the thread's buffer until there are no more, or four records are full; these are sealed, and one send(2) takes
- * them. What the socket does not take is kept, and until it is gone nothing more is asked of nghttp2: so a client that does not read
- * costs one turn's records, and what nghttp2 has queued. While that is much, nothing is read from the client either.
+ * In: one recv(2) fills the thread's buffer, GnuTLS opens record by record, and nghttp2 calls h2_stream.c with
+ * what it finds. Out: nghttp2 writes frames into the thread's buffer until there are no more, or four records
+ * are full; these are sealed, and one send(2) takes them. Bytes that the socket does not take are kept, and
+ * until they are gone nothing more is asked of nghttp2. So a client that does not read costs one turn's
+ * records, and what nghttp2 has queued. While that is much, nothing is read from the client either.
  *
- * Whoever asks for work that brings nothing has a budget: PING, SETTINGS, empty frames and the like from one, streams that end before
- * their time from another, whoever ends them. A client that overdraws one gets ENHANCE_YOUR_CALM, and its connection ends.
+ * A client has a budget for work that brings nothing: one for PING, SETTINGS, empty frames and the like,
+ * another for streams that end before their time, whichever side ends them. A client that overdraws one gets
+ * ENHANCE_YOUR_CALM, and its connection ends.
  *
- * An aggregator has all its users on one connection, and passes on what they cancel. So clients that are vouched for may cancel as many
- * streams as they begin. What counts is the work that they leave behind: handlers that go on for a stream nobody wants. They do not take
- * the places of other streams. While there are as many as a connection may have streams, nothing is read. If that lasts for a second,
- * the client is sent to another connection with ENHANCE_YOUR_CALM, and the streams under way are finished. */
+ * An aggregator has all its users on one connection, and passes on what they cancel. So clients that are
+ * vouched for may cancel as many streams as they begin. Only the work that they leave behind counts: handlers
+ * that go on for a stream nobody wants. They do not take the places of other streams. While there are as many
+ * as a connection may have streams, nothing is read. If that lasts for a second, the client is sent to another
+ * connection with ENHANCE_YOUR_CALM, and the streams under way are finished. */
 #include "server/http/h2_private.h"
 
 #include <assert.h>
@@ -428,8 +431,8 @@ static size_t take_head(struct h2_connection *c, struct str text)
 	return n;
 }
 
-/* Frames are judged one by one before nghttp2 sees them: of those that it lets go by it tells nobody. What is in front of a frame has
- * been done by then. */
+/* Frames are judged one by one before nghttp2 sees them: of those that it lets go by it tells nobody. All bytes
+ * in front of a frame have been handled by then. */
 static void take_frames(struct h2_connection *c, struct str text)
 {
 	while (text.n && !c->is_failing) {

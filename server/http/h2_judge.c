@@ -23,7 +23,7 @@ static const struct h2_allowance reset_allowance = {.burst = 1000, .per_second =
 enum {
 	RECORD_HEAD = 5,
 	RECORD_HANDSHAKE = 22,
-	RECORD_MAX = 16384,
+	RECORD_MAX = 16384, /* bytes of a TLS record; a longer one is no ClientHello */
 	MESSAGE_HEAD = 4,
 	MESSAGE_CLIENT_HELLO = 1,
 	VERSION_AND_RANDOM = 2 + 32,

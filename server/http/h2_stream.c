@@ -4,10 +4,10 @@
  * wait for anything any more. Until then it has its place among the streams of its connection: a client that resets what it has just
  * asked for does not get more handlers at work than the limit.
  *
- * Windows are opened when bytes arrive, not when somebody wants them: otherwise a handler that waits would hold up all others (the
- * window of the connection), and two that wait for each other would wait for ever. What arrives is charged to the budget of bodies.
- * Only while a handler still waits in on_headers nobody knows yet whose body it is: then it is held, within one stream's window and
- * the limits below. */
+ * Windows are opened when bytes arrive, not when somebody wants them: otherwise a handler that waits would hold
+ * up all others (the window of the connection), and two that wait for each other would wait for ever. Bytes
+ * that arrive are charged to the budget of bodies. Only while a handler still waits in on_headers nobody knows
+ * yet whose body it is: then it is held, within one stream's window and the limits below. */
 #include "server/http/h2_private.h"
 
 #include <nghttp2/nghttp2.h>

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum {
-	MAX_EVENTS = 256,
+	MAX_EVENTS = 256, /* taken in one turn; further ones come with the next */
 	SWEEP_MS = 1000,
 	SWEEP_MIN_MS = 50,
 	STEP_NS = 5000000, /* of handlers in one step of a turn: what is left waits for the next turn */

@@ -1,4 +1,5 @@
-/* The HTTP front end: HTTP/1.1 by libmicrohttpd with its traps closed, HTTP/2 by nghttp2 (docs/explanation/http.md). What is behind it: server/http/http_private.h.
+/* The HTTP front end: HTTP/1.1 by libmicrohttpd with its traps closed, HTTP/2 by nghttp2
+ * (docs/explanation/http.md). Its parts: server/http/http_private.h.
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that
@@ -13,7 +14,7 @@
  * woken, and on_done learns that it was cut.
  *
  * HTTP/1.1: keep-alive, one exchange at a time on a connection, pipelined requests in order. HTTP/2: many at a time.
- */
+ * / */
 #ifndef SERVER_HTTP_HTTP_H
 #define SERVER_HTTP_HTTP_H
 
@@ -80,7 +81,8 @@ struct http_options {
 	const char *front_ca_file;  /* whose certificates are front proxies */
 	const struct trust *front;  /* with front_ca_file: names and headers; copied */
 	bool is_trust_set_later;    /* by http_server_set_trust(): ask for certificates from the start */
-	/* 0: 16,384; fewer where the process may not have descriptors for them. Who gives way at the limit: http_keeper.h, http_vouch(). */
+	/* 0: 16,384; fewer where the process may not have descriptors for them. http_keeper.h and http_vouch()
+	 * say which connection gives way at the limit. */
 	size_t max_connections;
 	size_t max_body;              /* bytes; 0: 3 MiB (3145728, kube's) */
 	size_t max_unsent;            /* bytes of answers that clients have yet to take (http_unsent.h); 0: 64 MiB */
@@ -108,8 +110,9 @@ int http_server_new(struct http_server **ret, const struct http_options *options
 uint16_t http_server_port(const struct http_server *s);
 /* Serves a connection that did not come by the listener; takes its descriptor, which must not block. Any thread. */
 void http_server_admit(struct http_server *s, int fd);
-/* The authorities to trust where no file names them: in force from the next request on, also on connections that are there. Any thread; copies. What is
- * garbage trusts nobody, and on_notice gets a sentence. */
+/* The authorities to trust where no file names them: in force from the next request on, also on connections
+ * that are there. Any thread; copies. An authority that cannot be read trusts nobody, and on_notice gets a
+ * sentence. */
 void http_server_set_trust(struct http_server *s, const struct trust *trust);
 /* From now on each answer but a stream's is the last on its connection: clients that keep connections open go elsewhere, those of load
  * balancers too, before a drain closes what is idle just when the next request comes. */

@@ -74,8 +74,8 @@ void http_exchange_park(struct http_exchange *x, _Atomic int *wait)
 	}
 }
 
-/* A wake and an alarm may come together. Who turns PARKED into something else resumes the
- * exchange, so each suspension is resumed once. */
+/* A wake and an alarm may come together. The thread that turns PARKED into something else resumes the exchange,
+ * so each suspension is resumed once. */
 static bool unpark(_Atomic int *wait)
 {
 	int expected = WAIT_PARKED;

@@ -116,8 +116,8 @@ static bool starts_nocase(struct str s, struct str prefix)
 	return s.n >= prefix.n && str_eq_nocase((struct str){s.p, prefix.n}, prefix);
 }
 
-/* RFC 9112, 3.2.2: who thinks that we are a proxy sends the whole URL. What is asked for lies behind the authority, which is ours whatever
- * it says; the path may be missing. */
+/* RFC 9112, 3.2.2: a client that takes annals for a proxy sends the whole URL. The path is behind the
+ * authority, which counts as ours whatever it says; the path may be missing. */
 static struct problem read_absolute_form(struct http_head *head, struct arena *a)
 {
 	struct str target = head->target;

@@ -30,6 +30,7 @@ unsigned http_head_parse(struct http_head *ret, struct arena *a, struct str text
  * http_head_parse() refuses. */
 unsigned http_head_judge(struct http_head *head, const char **ret_problem);
 
+/* Bytes of that head: a method, a Content-Length of 20 digits, and fixed names. */
 enum { HTTP_HEAD_CANONICAL_MAX = 192 };
 
 /* The shortest head that lets libmicrohttpd find the end of the body and decide what becomes of the connection; its length. */

@@ -1,8 +1,8 @@
 /* Between a connection's bytes and libmicrohttpd: it never sees what a client wrote before the body.
  *
- * A head is held back until it is whole, or refused. Then its owner reads it, and libmicrohttpd gets a head of ours, which says only where
- * the body ends and whether the connection goes on. Of the body it gets the bytes, chunks in the plainest form. What comes behind
- * the body waits here until the exchange is over.
+ * A head is held back until it is whole, or refused. Then its owner reads it, and libmicrohttpd gets a head of
+ * ours, which says only where the body ends and whether the connection goes on. Of the body it gets the bytes,
+ * chunks in the plainest form. Bytes behind the body wait here until the exchange is over.
  *
  * For one thread at a time. */
 #ifndef SERVER_HTTP_HTTP_INLET_H

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum {
-	MAX_EVENTS = 256,
-	TICK_MS = 1000, /* between sweeps over all connections: deadlines are seconds */
+	MAX_EVENTS = 256, /* taken in one turn; further ones come with the next */
+	TICK_MS = 1000,   /* between sweeps over all connections: deadlines are seconds */
 	SWEEP_MIN_MS = 50,
 	ACCEPT_BATCH = 64,     /* clients at a time: other events must have their turn in a flood */
 	ACCEPT_PAUSE_MS = 200, /* when descriptors have run out */
@@ -359,6 +359,8 @@ void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 /* Under the lock, on the keeper's thread. Leaves the socket. */
 static void guest_dismiss(struct keeper *k, struct guest *g)
 {
+	assert_locked(&k->lock);
+	assert(k->n_guests > 0 && g->fd >= 0);
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
 	g->fd = -1;
 	list_remove(&g->link);

@@ -11,12 +11,13 @@
  *  - rings alarms;
  *  - discards, for a moment, what a client still sends after its early answer, lest a reset destroy that answer.
  *
- * Connections are strangers until keeper_vouch(). Strangers and guests together have an eighth of the limit at most. Where their share
- * is used up, the oldest of them that no handler works for gives way to a newcomer, once it has had its time of grace; until then
- * newcomers wait in the kernel's queue. What a client can hold up for as long as it likes is no work: a body that does not come, an
- * answer that it does not take, a watch. So whoever comes has time to show who it is, and nobody who has shown it gives way to one
- * who has not. Those vouched for leave a sixteenth of the limit to strangers, lest nobody could come
- * any more: where they would be more, the one idle longest of a sample gives way to the next.
+ * Connections are strangers until keeper_vouch(). Strangers and guests together have an eighth of the limit at
+ * most. Where their share is used up, the oldest of them that no handler works for gives way to a newcomer,
+ * once it has had its time of grace; until then newcomers wait in the kernel's queue. A handler that waits for
+ * the client does not work: for a body that does not come, for an answer that the client does not take, in a
+ * watch. So every newcomer has time to show who it is, and no client that has shown it gives way to one that
+ * has not. Clients vouched for leave a sixteenth of the limit to strangers, or nobody new could connect. If
+ * they would be more, the longest idle one of a sample gives way to the next.
  *
  * Threads: a connection's phase is written by its HTTP thread and read here; the rest of `private` belongs to the keeper's lock. */
 #ifndef SERVER_HTTP_HTTP_KEEPER_H

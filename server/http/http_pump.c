@@ -22,9 +22,10 @@ enum {
 	RECORD = 16384, /* a full TLS record */
 	CHUNK_HEAD = 6, /* "3ff0\r\n" */
 	CHUNK_TAIL = 2,
+	/* Bytes of a chunk, so that it fills one TLS record. */
 	BODY_MAX = RECORD - CHUNK_HEAD - CHUNK_TAIL,
-	TURN = 4, /* records for one stream before the others get their turn */
-	MAX_EVENTS = 256,
+	TURN = 4,         /* records for one stream before the others get their turn */
+	MAX_EVENTS = 256, /* taken in one turn; further ones come with the next */
 	STALL_CHECK_MS = 1000,
 	STALL_MS = 60000,
 };

@@ -4,8 +4,8 @@
  *          sends itself two requests: the installed libmicrohttpd may be a version that does not do what we rely on.
  *          Only then the keeper accepts clients.
  *   leave  Answers end their connections, so clients go elsewhere while new ones are still served.
- *   drain  Nobody is accepted, idle connections close, streams are asked to end. What is left after the given time
- *          is cut.
+ *   drain  Nobody is accepted, idle connections close, streams are asked to end. Connections that are left
+ *          after the given time are cut.
  *   free   Waits until no connection is left: libmicrohttpd aborts the process when it is stopped with a suspended
  *          connection. */
 #include "base/clock.h"
@@ -151,6 +151,7 @@ void http_server_set_trust(struct http_server *s, const struct trust *trust)
 
 enum {
 	PROBE_PATIENCE_MS = 60000, /* a machine may be very busy when its programs start */
+	/* Bytes of the answers to the probe at the start; longer ones fail it. */
 	PROBE_ANSWERS_MAX = 4096,
 };
 

@@ -178,7 +178,7 @@ struct str http_source_of(struct str peer, struct arena *a)
 enum {
 	AHEAD_SIZE = 16384 + 512, /* a full record and its wrapping */
 	HOLD_MAX = 4096,          /* bytes; a longer record is worth a call of its own */
-	MAX_PIECES = 16,
+	MAX_PIECES = 16,          /* pieces of one call; GnuTLS sends further ones with the next */
 };
 
 /* The thread's buffer, and whose bytes are in it. */

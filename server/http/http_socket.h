@@ -82,10 +82,10 @@ ssize_t transport_tls_receive(gnutls_session_t session, void *p, size_t n);
 
 /* Options.
  *
- * libmicrohttpd sets TCP_CORK or TCP_NODELAY around each piece that it sends. Those are two system calls for an
- * answer that change nothing: the wire sends together what belongs together, and sockets inherit TCP_NODELAY from
- * the listener. On a socket whose options are hidden, setsockopt() refuses both as "not supported", and libmicrohttpd
- * does not ask again. */
+ * libmicrohttpd sets TCP_CORK or TCP_NODELAY around each piece that it sends. That costs two system calls for
+ * each answer and changes nothing: the wire sends together what belongs together, and sockets inherit
+ * TCP_NODELAY from the listener. On a socket whose options are hidden, setsockopt() refuses both as "not
+ * supported", and libmicrohttpd does not ask again. */
 void socket_options_hide(int fd);
 void socket_options_show(int fd);        /* before fd is closed: the next socket of this number may need them */
 uint64_t socket_options_n_refused(void); /* how often a call got "not supported"; for tests */

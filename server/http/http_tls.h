@@ -1,5 +1,5 @@
-/* The server's own certificate, which follows its files, and the authorities that are named to clients. Who the client is:
- * server/http/client_trust.h.
+/* The server's own certificate, which follows its files, and the authorities that are named to clients.
+ * server/http/client_trust.h finds out who the client is.
  *
  * Certificate and key are loaded together into an immutable, counted `tls_identity`. A connection keeps the one it began with, so a
  * reload touches no connection; new ones get the new identity. */

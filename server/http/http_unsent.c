@@ -1,7 +1,10 @@
 /* Counts the bytes of unsent answers. Each HTTP thread puts its answers into a list of its own,
  * so threads do not contend for a lock while there is room. Progress is only noted: an answer
  * that has moved goes to its new place at the next search for the oldest. */
+#include "base/thread.h"
 #include "server/http/http_private.h"
+
+#include <assert.h>
 
 enum {
 	GRACE_MS = 1000, /* without progress: then an answer gives way to one that is about to be made */
@@ -69,6 +72,8 @@ static struct http_exchange *oldest_of(struct unsent_shard *shard)
 /* With the shard's lock, behind which the exchange is still there. */
 static void evict(struct unsent *u, struct http_exchange *x)
 {
+	assert_locked(&x->unsent.shard->lock);
+	assert(x->unsent.n > 0 && !atomic_load_explicit(&x->unsent.is_evicted, memory_order_relaxed));
 	list_remove(&x->unsent.link);
 	atomic_store_explicit(&x->unsent.is_evicted, true, memory_order_relaxed);
 	atomic_fetch_add_explicit(&u->leaving, x->unsent.n, memory_order_relaxed);
@@ -129,7 +134,7 @@ static bool evict_in(
 	return is_found;
 }
 
-/* Those of a connection are all of this thread, so in its shard. */
+/* All answers of a connection belong to this thread, so they are in its shard. */
 static bool evict_of_connection(struct unsent *u, const struct keeper_connection *c, int64_t still_since_ms)
 {
 	return evict_in(u, &u->shards[this_shard()], c, 0, still_since_ms);
@@ -249,6 +254,7 @@ bool unsent_grant(struct http_exchange *x, size_t n)
 
 void unsent_add(struct http_exchange *x, size_t n)
 {
+	assert(!x->unsent.shard);
 	struct unsent *u = &x->server->unsent;
 	struct unsent_shard *shard = &u->shards[this_shard()];
 	int64_t now_ms = clock_mono_ms();

@@ -195,7 +195,7 @@ int accesslog_new(struct accesslog **ret, const char *path, enum log_format form
 	struct accesslog *l = mem_new(struct accesslog);
 	l->fd = fd;
 	l->format = format;
-	int r = line_queue_open(&l->queue, QUEUE_MAX, GATHER_MS, write_lines, l);
+	int r = line_queue_open(&l->queue, "access-log", QUEUE_MAX, GATHER_MS, write_lines, l);
 	if (r) {
 		buf_printf(err, "cannot start the access log's thread: %s", strerror(-r));
 		close(fd);

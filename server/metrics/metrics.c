@@ -433,6 +433,7 @@ static void series_write(struct buf *out, struct series_table *t)
 
 /* ---- requests, users, sources ---- */
 
+/* Parts of the program that add metrics of their own; a further one is a mistake of the developer. */
 enum { SOURCES_MAX = 16, USERS = 7 };
 
 struct source {
@@ -496,6 +497,7 @@ void metrics_count_refused(struct metrics *m, const struct metrics_labels *label
 
 void metrics_inflight(struct metrics *m, bool is_mutating, int delta)
 {
+	assert(delta == 1 || delta == -1);
 	atomic_fetch_add_explicit(&m->inflight[is_mutating], delta, memory_order_relaxed);
 }
 
@@ -562,6 +564,7 @@ static size_t user_index(struct str name)
 
 void metrics_count_attempt(struct metrics *m, enum attempt attempt, struct str user, int64_t duration_ns)
 {
+	assert(attempt < ATTEMPTS);
 	histogram_add(&m->attempts[attempt], &attempt_bounds, ns_of(duration_ns));
 	if (attempt == ATTEMPT_SUCCESS) {
 		atomic_fetch_add_explicit(&m->users[user_index(user)], 1, memory_order_relaxed);
@@ -691,6 +694,7 @@ struct metrics *metrics_free(struct metrics *m)
 
 void metrics_add_source(struct metrics *m, void (*write)(void *ctx, struct buf *out), void *ctx)
 {
+	assert(write);
 	pthread_mutex_lock(&m->lock);
 	assert(m->n_sources < SOURCES_MAX);
 	m->sources[m->n_sources++] = (struct source){write, ctx};

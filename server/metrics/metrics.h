@@ -1,5 +1,12 @@
 /* Counters for /metrics in Prometheus' text format, with kube-apiserver's names, labels, bounds and help where it has the same thing.
- * Lock-free to count. */
+ * Lock-free to count.
+ *
+ * Counting happens on every thread, in atomics; a scrape adds them up. A series is created by the
+ * first request with its labels, and stays: the table has a fixed size, and
+ * requests whose labels do not fit are counted together. Parts of the program that count by themselves add a source, which writes its own
+ * lines. object_metrics.h and certificate_metrics.h write what they read at the scrape. accesslog.h
+ * writes a line for each request, through a queue with a thread of its own. docs/reference/metrics.md
+ * is made from these calls. */
 #ifndef SERVER_METRICS_METRICS_H
 #define SERVER_METRICS_METRICS_H
 

@@ -5,7 +5,9 @@
 
 #include "base/exposition.h"
 #include "base/hash_table.h"
+#include "base/thread.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum { MILLI = 1000 };
@@ -64,6 +66,8 @@ static struct str note_user(const struct user_note *note)
 
 static void note_drop(struct user_notes *n, struct user_note *note)
 {
+	assert_locked(&n->lock);
+	assert(note->is_used);
 	hash_table_remove(&n->by_digest, &note->node);
 	mem_free(note->user);
 	*note = (struct user_note){0};
@@ -71,6 +75,7 @@ static void note_drop(struct user_notes *n, struct user_note *note)
 
 static struct user_note *note_find(struct user_notes *n, struct str digest, struct str user)
 {
+	assert_locked(&n->lock);
 	for (struct hash_node *it = hash_table_first(&n->by_digest, str_hash(digest)); it; it = hash_node_next(it)) {
 		struct user_note *note = container_of(it, struct user_note, node);
 		if (note_is(note, digest) && str_eq(note_user(note), user)) {
@@ -82,6 +87,8 @@ static struct user_note *note_find(struct user_notes *n, struct str digest, stru
 
 static void note_put(struct user_notes *n, struct str digest, struct str user, int64_t until_ms)
 {
+	assert_locked(&n->lock);
+	assert(digest.n < sizeof(n->notes[0].digest) && user.n <= USER_NOTES_NAME_MAX && n->at < USER_NOTES_MAX);
 	struct user_note *note = &n->notes[n->at];
 
 	if (note->is_used) {

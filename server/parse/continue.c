@@ -8,6 +8,7 @@
 
 #define VERSION "meta.k8s.io/v1"
 
+/* Bytes of a token, which has a key: a namespace and a name. */
 enum { TOKEN_MAX = 8192 };
 
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -718,7 +718,7 @@ static int delete_propagation(struct delete_options *o, const struct json *body,
 	if (!policy) {
 		return 0;
 	}
-	/* It cannot be known which of both was meant. */
+	/* The client may have meant either of them. */
 	if (orphan) {
 		field_invalid_str(e, path, json_text(policy), "orphanDependents and deletionPropagation cannot be both set");
 	}

@@ -1,5 +1,12 @@
 /* Parses method and path into the request's target, as k8s.io/apiserver pkg/endpoints/request
- * RequestInfo does. */
+ * RequestInfo does.
+ *
+ * The room reads what a client sends and decides nothing: method and path (here), the query
+ * (params.h), media types of body and answer (negotiate.h), and continue tokens (continue.h). Each
+ * function takes texts and an arena. It returns 0, or 1 with kube-apiserver's error in a `struct
+ * status`. A route may be bad, and the request goes on until it is known whether the user may see
+ * why: server/request/head.c reports route_status then. Nothing blocks and nothing is shared, so
+ * every function may be called on any thread; fuzzers call them, too (tests/fuzz). */
 #ifndef SERVER_PARSE_ROUTE_H
 #define SERVER_PARSE_ROUTE_H
 

@@ -13,12 +13,12 @@
 #include <zlib.h>
 
 enum {
-	RUN_MIN = 32 << 10,  /* bytes of text: so that compressing without what is before costs little */
-	RUN_MAX = 256 << 10, /* unless one object is larger */
-	RUN_CUT = 16,        /* from RUN_MIN on, one object in so many ends a run */
-	STORED_HEAD = 5,     /* bytes before an uncompressed block */
-	STORED_MAX = 65535,
-	MAX_RUNS = 1 << 20,
+	RUN_MIN = 32 << 10,      /* bytes of text: so that compressing without what is before costs little */
+	RUN_MAX = 256 << 10,     /* unless one object is larger */
+	RUN_CUT = 16,            /* from RUN_MIN on, one object in so many ends a run */
+	STORED_HEAD = 5,         /* bytes before an uncompressed block */
+	STORED_MAX = 65535,      /* bytes of a block that is not compressed, by its format */
+	MAX_RUNS = 1 << 20,      /* compressed runs that are kept; the least recently used one makes room */
 	RUN_TEXT_MAX = 1 << 30,  /* bytes, of an object larger than RUN_MAX: there is none so large */
 	PACKERS_KEPT = 4,        /* more threads than that seldom compress at once */
 	PACKER_KEPT = 512 << 10, /* bytes of text that a packer may have room for, and still be kept */

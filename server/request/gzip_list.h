@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "storage/cache/cache.h"
 
-/* Runs that have been sent before. What has not been used for longest goes first when they are more than max_bytes. Any thread. */
+/* Runs that have been sent before. Beyond max_bytes, the least recently used run goes first. Any thread. */
 struct gzip_runs;
 struct gzip_runs *gzip_runs_new(size_t max_bytes);
 struct gzip_runs *gzip_runs_free(struct gzip_runs *r);
@@ -25,8 +25,9 @@ struct gzip_form {
 	void *ctx;
 };
 
-/* HEAD {item},{item}... TAIL, where an item is the body of an object as the version shows it; or HEAD item item... TAIL in another form. What it
- * points to must outlive it; head and tail are at most 65,535 bytes each. */
+/* HEAD {item},{item}... TAIL, where an item is the body of an object as the version shows it; or HEAD item
+ * item... TAIL in another form. All that the struct points to must outlive it; head and tail are at most 65,535
+ * bytes each. */
 struct gzip_list {
 	struct gzip_runs *runs;
 	struct str head, tail;

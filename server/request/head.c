@@ -16,6 +16,7 @@
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -63,7 +64,7 @@ void head_parse(struct request *q)
 	status_init(&q->st, q->a);
 }
 
-/* Whoever speaks for others takes from the share of those it speaks for. */
+/* A client that speaks for others takes from their shares. */
 static void head_set_payer(struct request *q)
 {
 	/* system:masters: the administrators, and annals' own controllers. */
@@ -326,6 +327,7 @@ bool request_charge_body(struct request *q, size_t n)
 /* Returns how many requests of its class were under way before. */
 static size_t request_count(struct request *q, int delta)
 {
+	assert(q->class != CLASS_NONE);
 	struct server *s = q->server;
 	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
 
@@ -350,6 +352,7 @@ static void request_recount(struct request *q, int delta)
 /* Returns false when all places are taken. */
 static bool take_place(struct request *q)
 {
+	assert(q->class != CLASS_NONE);
 	const struct server *s = q->server;
 	const size_t limits[] = {[CLASS_READ] = s->options.max_requests_inflight,
 		[CLASS_WRITE] = s->options.max_mutating_inflight,
@@ -366,6 +369,7 @@ static bool take_place(struct request *q)
 
 int request_enter(struct request *q)
 {
+	assert(q->class == CLASS_NONE && !q->has_left);
 	q->class = request_class_of(&q->route);
 	if (q->class == CLASS_NONE) {
 		return 0;
@@ -448,6 +452,7 @@ struct budget {
  * burst is over: each wake costs the caller a system call, and two context switches. */
 static void give_back(struct budget *b, size_t n)
 {
+	assert_locked(&b->lock);
 	bool was_enough = b->returned >= TRIM_AFTER;
 	b->returned += n;
 	if (!was_enough && b->returned >= TRIM_AFTER) {
@@ -466,6 +471,7 @@ bool budget_charge(struct budget *b, size_t *charged, size_t wanted, bool is_pri
 {
 	size_t limit = share_limit(b->limit, is_privileged);
 	pthread_mutex_lock(&b->lock);
+	assert(b->used >= *charged);
 	size_t others = b->used - *charged;
 	/* A smaller charge is always granted, and so is any to a request that is alone. */
 	bool is_granted = wanted <= *charged || others == 0 || (others <= limit && wanted <= limit - others);

@@ -15,7 +15,7 @@ int request_return(struct request *q);
  * meanwhile: it has been let in. */
 void request_step_out(struct request *q);
 void request_step_in(struct request *q);
-/* Is there room for the body that the head announces? What comes is charged as it comes. 0, or 1 with 429 in q->st. */
+/* Is there room for the body that the head announces? The body is charged as it comes. 0, or 1 with 429 in q->st. */
 int request_weigh_announced(struct request *q);
 /* n bytes of the body are there. False: the rest is of no use, or too much (q->is_over_budget). */
 bool request_charge_body(struct request *q, size_t n);

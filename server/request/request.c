@@ -9,6 +9,8 @@
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 
+#include <assert.h>
+
 struct str request_ns(const struct request *q)
 {
 	return q->route.kind && q->route.kind->is_namespaced ? q->route.ns : STR("");
@@ -36,6 +38,7 @@ void request_warn(struct request *q, struct str text)
 
 void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, void *ctx), void *ctx)
 {
+	assert(!q->cleanup && cleanup);
 	q->cleanup = cleanup;
 	q->cleanup_ctx = ctx;
 }
@@ -272,6 +275,7 @@ void request_waited(struct request *q)
  * them, and the server writes at most ten lines a second: a server that is slow for everybody must
  * not be busy saying so. */
 
+/* Fields of such a line: the functions below add fewer. */
 enum { FIELDS_MAX = 24, LINES_A_SECOND = 10 };
 
 void timing_pass(struct request *q, enum step step)
@@ -295,16 +299,19 @@ struct fields {
 
 static void add_text(struct fields *f, const char *name, struct str text)
 {
+	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (struct log_field){.name = name, .kind = LOG_FIELD_TEXT, .text = text};
 }
 
 static void add_number(struct fields *f, const char *name, int64_t n)
 {
+	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (struct log_field){.name = name, .kind = LOG_FIELD_NUMBER, .number = n};
 }
 
 static void add_ms(struct fields *f, const char *name, int64_t ns)
 {
+	assert(f->n < FIELDS_MAX);
 	f->v[f->n++] = (struct log_field){.name = name, .kind = LOG_FIELD_MS, .number = ns};
 }
 
@@ -656,8 +663,7 @@ struct discovery *agreed_version_discovery(struct server *s)
 {
 	const struct version *common[KIND_COUNT_MAX] = {NULL};
 
-	/* Guards the pointer. What is common is read from atomics, so nothing else is locked under
-	 * it. */
+	/* Guards the pointer. The common versions are read from atomics, so nothing else is locked under it. */
 	pthread_mutex_lock(&s->discovery_lock);
 	read_common(s, common); /* under the lock: what is shown never goes back to what was read before */
 	if (!s->discovery || !discovery_shows(s->discovery, common)) {

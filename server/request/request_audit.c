@@ -11,10 +11,10 @@
 #include "server/request/request.h"
 
 enum {
-	USER_AGENT_MAX = 1024,
-	SLOW_MS = 500,                 /* slower requests tell where the time went, as upstream */
-	STRIP_MAX = 256 * 1024 * 1024, /* bytes that taking an answer apart may take */
-	STRIP_VALUES_MAX = 10 * 1000 * 1000,
+	USER_AGENT_MAX = 1024,               /* bytes; a longer User-Agent is cut, as upstream */
+	SLOW_MS = 500,                       /* slower requests tell where the time went, as upstream */
+	STRIP_MAX = 256 * 1024 * 1024,       /* bytes that taking an answer apart may take */
+	STRIP_VALUES_MAX = 10 * 1000 * 1000, /* values; of an answer with more, the event has no body */
 };
 
 struct request_audit {

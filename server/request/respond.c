@@ -786,7 +786,9 @@ struct bytes *protobuf_items_get(
  * upstream does so, and that decides which warnings a client sees. Characters are counted as Go
  * counts them, so bytes have a ceiling besides. */
 
+/* Characters of all Warnings and, when they are more, of each: upstream's limits. */
 enum { TOTAL_MAX = 4096, ITEM_MAX = 256 };                               /* characters */
+/* Bytes of all headers with Warnings: a head has 14 KiB for them. Further ones are left out. */
 enum { LINES_MAX = 12 * 1024, LINE_COST = sizeof("Warning: \r\n") - 1 }; /* bytes */
 
 struct warnings {

@@ -12,7 +12,7 @@ int include_object_parse(enum include_object *ret, struct str param, struct stat
 /* {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...] or null,"rows":[  (open) */
 bool table_begin(struct buf *out, const struct kind *kind, const struct version *version, const struct media *m,
 	struct str metadata_json, bool with_columns);
-/* What cells need to look up other objects. */
+/* The cache in which cells look up other objects. */
 struct table_world {
 	struct cache *cache;
 	const struct kind *pods; /* live_find()'s */

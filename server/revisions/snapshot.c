@@ -18,8 +18,9 @@
 #include "storage/keys.h"
 
 enum {
+	/* Revisions of one history: etcd checks the guard of each; a Snapshot beyond it gets 409. */
 	HISTORY_LENGTH_MAX = 2000,
-	NAMES_TRIED_MAX = 64,
+	NAMES_TRIED_MAX = 64, /* names that may be taken by others; then a Snapshot gets 409 */
 	NAME_MAX_LENGTH = 253,
 	LABEL_MAX_LENGTH = 63,
 	DIGEST_LENGTH_MIN = 10, /* of a name: with less there would be collisions every day */

@@ -38,10 +38,10 @@ const char *snapshot_result_name(enum snapshot_result r);
 
 /* ---- the status of a History ----
  *
-What a Snapshot's change makes of the status of the History that owns the state.
- *
- * status.changes keeps the last CHANGES_MAX changes, and of these only as many of the newest as have CHANGES_BYTES_MAX as JSON; the newest stays
- * whatever its size. totalChanges counts all there ever were. */
+ * What a Snapshot's change makes of the status of the History that owns the state. */
+
+/* status.changes keeps the last CHANGES_MAX changes, and of these as many of the newest as fit into CHANGES_BYTES_MAX as JSON. The
+ * newest stays whatever its size. totalChanges counts all there ever were. */
 enum { CHANGES_MAX = 50, CHANGES_BYTES_MAX = 64 << 10 };
 
 /* The place that the state got in the history. A deletion has none. */

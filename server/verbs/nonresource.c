@@ -230,6 +230,7 @@ static void serve_metrics(struct request *q)
 	reply_buf(q, 200, &out);
 }
 
+/* Paths of groups and versions that / lists; there are two for each version. */
 enum { DISCOVERY_PATHS_MAX = 256 };
 
 static int path_cmp(const void *a, const void *b)

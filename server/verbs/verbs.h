@@ -27,7 +27,8 @@ static inline enum extension extension_of(const struct route *r)
 {
 	return r->sub ? r->sub->extension : r->kind->extension;
 }
-/* Of a route that has an extension. If it has media types of its own: true, with 0 in *ret, or with 1 and q->media_status. */
+/* Negotiates for a route that has an extension. If the extension has media types of its own: true, with 0 in
+ * *ret, or with 1 and q->media_status. */
 bool extension_negotiate(struct request *q, int *ret);
 void extension_answer(struct request *q);
 /* Reads the options and the posted object of a kind that is answered rather than stored. 0, or 1 with q->st. */

@@ -15,6 +15,7 @@
 #define BOOKMARK_EVERY_MS 60000
 #define BOOKMARK_BEFORE_END_MS 2000
 #define DEFAULT_MIN_S 1800 /* kube's --min-request-timeout: without timeoutSeconds, between this and twice this */
+/* Pieces of one event: what stands around the object, and the object. */
 #define PIECES_MAX (4 + CACHED_PIECES)
 
 struct watching {
@@ -192,6 +193,7 @@ static void watching_show(struct watching *w, enum watch_type type, const struct
 	watching_count(w);
 }
 
+/* Bytes of a bookmark, whose object has no fields but its version. */
 enum { BOOKMARK_MAX = 1 << 20 };
 
 /* An object of the kind with nothing but a resourceVersion, and the annotation that marks the end of the existing ones. */

@@ -88,7 +88,8 @@ struct write {
 	struct arena *arena;                   /* of what all attempts share; NULL: the exchange's */
 	enum decision (*decide)(struct request *q, struct write *w);
 	void (*finish)(struct request *q, struct write *w);
-	/* May add guards and steps to the plan. What they rest on was decided on the cache: when a guard fails it is read again. NULL: nothing. */
+	/* May add guards and steps to the plan. They rest on the cache, so when a guard fails the cache is read
+	 * again. NULL: nothing. */
 	void (*extend)(struct request *q, struct write *w, struct plan *p);
 
 	/* decide() sees `present`, and makes the rest. */

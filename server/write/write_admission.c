@@ -19,6 +19,8 @@
 #include "server/write/write_body.h"
 #include "server/write/write_recorded.h"
 
+#include <assert.h>
+
 /* ---- the question for webhooks ---- */
 
 static const char *operation_name(enum admission_operation operation)
@@ -217,6 +219,7 @@ static int write_ask_validating(struct request *q, struct write *w, enum admissi
 	return questions_has_webhooks(&q->questions, &what) ? webhooks_ask(q, w, &what, &answer) : 0;
 }
 
+/* Missing rights that the answer names; further ones are counted. */
 enum { TOLD_MAX = 8, TOLD_BYTES_MAX = 16384 };
 
 /* ---- rights that an object needs of its writer: is the resource served? ---- */
@@ -360,6 +363,7 @@ static int write_ask_needs(struct request *q, const struct object *o, const stru
 	}
 	needs = arena_array(q->a, struct need, NEEDS_MAX);
 	size_t n = k->needs(o, old, needs, q->a);
+	assert(n <= NEEDS_MAX);
 	if (q->server->options.is_standalone && check_served(q, o, needs, n)) {
 		return 1;
 	}
@@ -413,6 +417,7 @@ static int write_pass(struct request *q, const struct object *o, const struct ob
 	/* Where a subresource has rules of its own, those of the object are not asked, unless it is the object in another form. */
 	bool is_judged = !q->route.sub || q->route.sub->view;
 	size_t n = is_judged && o->kind->warn ? o->kind->warn(o, old, warnings) : 0;
+	assert(n <= KIND_WARNINGS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		request_warn(q, warnings[i]);
 	}

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 /* Writes under way are 200 by default, so lists are short. LOOK_MS: how late it may be noticed that
@@ -48,7 +49,9 @@ static struct write_turn *first_of(struct list *bucket, struct str key)
 /* Lock held. Adds the turn to those that wake_all() wakes once the lock is released. */
 static void rouse(struct write_queue *s, struct write_turn *turn, struct write_turn **woken)
 {
+	assert_locked(&s->lock);
 	if (turn && turn->is_asleep) {
+		assert(turn->is_linked && s->n_asleep > 0);
 		turn->is_asleep = false;
 		s->n_asleep--;
 		turn->next_woken = *woken;
@@ -69,12 +72,14 @@ static void wake_all(struct write_turn *woken)
 bool write_turn_take(struct write_queue *s, struct write_turn *turn, struct str key, void (*wake)(void *ctx), void *ctx,
 	int64_t *ret_after)
 {
+	assert(key.n > 0 && wake);
 	pthread_mutex_lock(&s->lock);
 	struct list *bucket = bucket_of(s, key);
 	if (!turn->is_linked) {
 		*turn = (struct write_turn){.key = key, .wake = wake, .ctx = ctx, .is_linked = true};
 		list_append(bucket, &turn->node);
 	}
+	assert(str_eq(turn->key, key)); /* a turn is for one key as long as it lasts */
 	bool is_held = first_of(bucket, key) == turn;
 	turn->is_asleep = !is_held;
 	if (turn->is_asleep && s->n_asleep++ == 0) {
@@ -119,6 +124,7 @@ void write_turn_set_asking(struct write_queue *s, struct write_turn *turn, bool 
 /* Lock held. */
 static void look_at(struct write_queue *s, struct list *bucket, int64_t now_ms, struct write_turn **woken)
 {
+	assert_locked(&s->lock);
 	list_for_each(it, bucket) {
 		struct write_turn *turn = list_entry(it, struct write_turn, node);
 		if (turn->asking_since_ms && !turn->is_passed && now_ms - turn->asking_since_ms >= PATIENCE_MS) {

@@ -1,12 +1,14 @@
 /* Writers of one key take turns, in the order in which they came.
  *
- * Without turns all of them decide against the same version, one transaction succeeds, and the work of all others is lost: with big objects that
- * costs seconds and gigabytes. A turn is a courtesy, not a lock: what guards an object is its transaction, which other servers' writers race with
- * in any case. So nobody waits for somebody who waits for a stranger: whoever has been asking the cluster (webhooks, say, which may
- * themselves write this very object) for more than two seconds is passed by.
+ * Without turns all of them decide against the same version, one transaction succeeds, and the work of all
+ * others is lost: with big objects that costs seconds and gigabytes. A turn is a courtesy, not a lock: what
+ * guards an object is its transaction, which other servers' writers race with in any case. So nobody waits for
+ * somebody who waits for a stranger: whoever has been asking the cluster (webhooks, say, which may themselves
+ * write this very object) for more than two seconds is passed by.
  *
- * Nothing blocks. Whoever must wait is woken, and tries again; at least once a second, to see whether its client and its time are
- * still there. Any thread; `wake` is called without locks. There are at most as many turns as there may be writes under way. */
+ * Nothing blocks. A write that must wait is woken and tries again, at least once a second: its client may have
+ * gone, or its time may be over. Any thread; `wake` is called without locks. There are at most as many turns as
+ * there may be writes under way. */
 #ifndef SERVER_WRITE_WRITE_QUEUE_H
 #define SERVER_WRITE_WRITE_QUEUE_H
 

@@ -1,6 +1,6 @@
-/* The same digest as the webhook's: of the state as the recorder will see it, through the version at
- * which it watches. Whoever only sets a deletionTimestamp has deleted the object; whoever takes the
- * last finalizer off has not. */
+/* The same digest as the webhook's: of the state as the recorder will see it, through the version at which it
+ * watches. A user who only sets a deletionTimestamp has deleted the object; a user who takes the last finalizer
+ * off has not. */
 #include "server/write/write_user.h"
 
 #include "api/model/members.h"

@@ -21,6 +21,7 @@ enum { LEASE_S = 10, ID_CHARS = 12, REVOKE_TIMEOUT_MS = 1000, NOTICES_MAX = 64 *
 
 void agreement_lose(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	a->n_losses += a->mod != 0;
 	a->lease = 0;
 	a->mod = 0;
@@ -52,6 +53,7 @@ void agreement_forget(struct agreement *a)
  * not count. */
 void agreement_be_unsure(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	a->is_unsure = true;
 	a->in_doubt = ~UINT64_C(0);
 }
@@ -74,6 +76,7 @@ static void check_own(struct agreement *a)
 
 void agreement_choose_all(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
 		if (!kind_is_stored(k)) {
@@ -94,6 +97,7 @@ void agreement_choose_all(struct agreement *a)
 
 static bool errand_run_due(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	assert(a->is_running); /* one thread at a time */
 	int64_t now = a->now_ms();
 
@@ -129,6 +133,7 @@ static void notices_tell(struct agreement *a, struct buf *notices)
 /* Calls on_change, notices and ended waits. The lock is held, but released during the calls. */
 static void agreement_tell(struct agreement *a, bool has_changed)
 {
+	assert_locked(&a->lock);
 	struct list over = LIST_INIT(over);
 	struct buf notices = a->notices;
 
@@ -436,6 +441,7 @@ static bool publish_kind(struct agreement *a, const struct kind *k, bool is_sure
 
 bool agreement_publish(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	bool was_certain = a->was_certain, has_changed = false;
 
 	a->was_certain = agreement_is_certain(a);
@@ -591,6 +597,7 @@ static bool wait_is_over(struct agreement *a, const struct agreement_wait *w, in
 
 void agreement_waits_end(struct agreement *a, struct list *ret)
 {
+	assert_locked(&a->lock);
 	int64_t now = a->now_ms();
 
 	list_for_each_safe(it, &a->waits) {

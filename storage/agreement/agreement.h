@@ -32,6 +32,7 @@
 
 struct agreement;
 
+/* Replicas that share one etcd; a further one does not register, and says so. */
 enum { AGREEMENT_REPLICAS_MAX = 64 };
 
 struct agreement_options {

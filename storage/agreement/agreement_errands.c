@@ -1,6 +1,7 @@
 /* The requests that an agreement sends to etcd. A table has a row for each errand: when it is
  * due, what is sent, what an answer means. */
 #include "base/clock.h"
+#include "base/thread.h"
 #include "storage/agreement/agreement_private.h"
 
 #include <assert.h>
@@ -142,6 +143,7 @@ static void on_watch_end(struct storage_watch *w, enum storage_result why, int64
  * of its own. */
 static void watch_start(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	a->watch = (struct storage_watch){
 		.key = a->watched,
 		.range_end = a->watched_end,
@@ -175,6 +177,7 @@ static void on_load(struct storage_op *op)
 
 static void load_send(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	struct storage_range *r = &trip(a, ERRAND_LOAD)->range;
 
 	*r = (struct storage_range){
@@ -220,6 +223,7 @@ static void on_grant(struct storage_op *op)
 
 static void grant_send(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	struct storage_lease *l = &trip(a, ERRAND_GRANT)->keep;
 
 	*l = (struct storage_lease){.op = {.done = on_grant, .timeout_ms = TIMEOUT_MS}, .ttl_s = a->options.lease_s};
@@ -251,6 +255,7 @@ static void on_keep_alive(struct storage_op *op)
 
 static void keep_alive_send(struct agreement *a)
 {
+	assert_locked(&a->lock);
 	struct storage_lease *l = &trip(a, ERRAND_KEEP_ALIVE)->keep;
 	int64_t timeout_ms = a->ttl_ms / KEEP_ALIVES;
 

@@ -251,7 +251,7 @@ static void row_put(struct agreement_table *t, struct str id, const struct stora
 		entry_unref(row->entry);
 		row->entry = entry_new(id, kv);
 	} else if (t->n == AGREEMENT_REPLICAS_MAX) {
-		/* It does not matter which registration is missing: nothing is common then. */
+		/* Any registration may be the missing one: nothing is common then. */
 		t->is_overfull = true;
 	} else {
 		size_t at = row_place(t, id);
@@ -657,6 +657,7 @@ bool agreement_is_common(
 /* A key may contain any bytes: control characters must not reach a log. */
 static void write_id(struct str id, struct buf *out)
 {
+	/* Bytes of an id that a log line shows; the rest is cut. */
 	enum { SHOWN_MAX = 64 };
 
 	for (size_t i = 0; i < MIN(id.n, (size_t)SHOWN_MAX); i++) {

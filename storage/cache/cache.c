@@ -104,6 +104,7 @@ static void *timer_run(void *arg)
 
 void cache_timer_by(struct cache *c, int64_t at_ms)
 {
+	assert_locked(&c->lock);
 	if (at_ms < c->timer_at_ms) {
 		c->timer_at_ms = at_ms;
 		pthread_cond_signal(&c->timer_cond);
@@ -160,6 +161,7 @@ static void cache_init_feeds(struct cache *c)
 
 struct cache *cache_new(const struct cache_options *options)
 {
+	assert(options->storage);
 	struct cache *c = mem_new(struct cache);
 
 	c->storage = options->storage;
@@ -229,6 +231,7 @@ int64_t cache_revision(const struct cache *c)
  * other kinds, only when a reader asks for one. */
 struct cache_snapshot *cache_snapshot(struct cache *c, const struct kind *kind)
 {
+	assert(kind->index < c->n_feeds);
 	struct feed *f = &c->feeds[kind->index];
 	struct cache_snapshot *s, *old = NULL;
 	int64_t revision;

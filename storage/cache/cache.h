@@ -1,13 +1,12 @@
 /* The watch cache: every object under the prefix in memory, in etcd's order, as the bytes that
  * clients are shown.
  *
- * It has one writer: the storage's completion thread, driven by one etcd watch over PREFIX/. What
- * it publishes is immutable and counted. Each kind has a persistent (copy-on-write) ordered tree of
- * its objects by key. Another tree has its index entries: label=value and field=value, then key. A
- * window has the kind's recent events. Publishing a revision swaps the roots. So a snapshot of a
- * kind costs one counted pointer at any size. Lists, pages at an older revision, and
- * selectors walk it without a lock. A selector with one equality term costs what it finds, not what
- * there is.
+ * It has one writer: the storage's completion thread, driven by one etcd watch over PREFIX/. Published data are
+ * immutable and counted. Each kind has a persistent (copy-on-write) ordered tree of its objects by key. Another
+ * tree has its index entries: label=value and field=value, then key. A window has the kind's recent events.
+ * Publishing a revision swaps the roots. So a snapshot of a kind costs one counted pointer at any size. Lists,
+ * pages at an older revision, and selectors walk it without a lock. A selector with one equality term costs
+ * what it finds, not what there is.
  *
  * The cache loads (a paged range at one revision), watches from there, and resumes after
  * interruptions. Where the resume point is compacted, it loads again and ends all watchers. Their
@@ -100,7 +99,7 @@ struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struc
  * revision, if the change only took it out of a selector. */
 struct cached *cached_gone(const struct cached *o, int64_t revision);
 /* The body as a version shows it, in pieces that live as long as the object; any may be empty.
- * Doors of a history's own group insert the digest, which is not stored
+ * Versions of a history's own group insert the digest, which is not stored
  * (history_hides_digest()). The first reader of that piece makes it, and the object keeps it. */
 enum { CACHED_PIECES = 11 };                                        /* at most */
 size_t cached_pieces(

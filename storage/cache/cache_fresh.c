@@ -2,7 +2,10 @@
  * round, asking in the present one, waiting for a revision. However many wait, etcd sees one
  * round at a time, one fence or one proof. All lists are under the cache's lock, and no callback
  * runs under it: waits that are over are collected first. */
+#include "base/thread.h"
 #include "storage/cache/cache_private.h"
+
+#include <assert.h>
 
 enum {
 	/* The timeout of one request to etcd, apart from the deadlines of waits. */
@@ -18,6 +21,7 @@ enum {
  * is held. Lock held. */
 static void wait_end(struct cache *c, struct cache_wait *w, enum storage_result result, struct list *over)
 {
+	assert_locked(&c->lock);
 	atomic_fetch_add_explicit(&c->fresh.n_looking, 1, memory_order_relaxed);
 	c->fresh.hold_until_ms = clock_mono_ms() + HOLD_MS;
 	w->result = result;
@@ -95,6 +99,7 @@ static struct cache_wait *fence_first_waiter(struct fresh *f)
 /* Plans a fence for the wait that needs one first. Lock held. */
 static void fence_plan(struct cache *c)
 {
+	assert_locked(&c->lock);
 	struct fresh *f = &c->fresh;
 	struct cache_wait *first;
 
@@ -111,6 +116,7 @@ static void fence_plan(struct cache *c)
 /* Starts to wait for that revision. Lock held. */
 static void wait_begin(struct cache *c, struct cache_wait *w, int64_t revision)
 {
+	assert_locked(&c->lock);
 	w->wanted = revision;
 	w->fence_ms = clock_mono_ms() + c->options.fence_after_ms;
 	list_remove(&w->node);
@@ -191,6 +197,7 @@ static bool round_prepare(struct cache *c)
 /* Starts a round. The lock is held, but released while the store is called. */
 static void round_start(struct cache *c)
 {
+	assert_locked(&c->lock);
 	if (round_prepare(c)) {
 		pthread_mutex_unlock(&c->lock);
 		storage_range(c->storage, &c->fresh.round);
@@ -202,6 +209,7 @@ static void round_start(struct cache *c)
  * asked. Lock held. */
 static void round_settle(struct cache *c, enum storage_result result, int64_t revision, struct list *over)
 {
+	assert_locked(&c->lock);
 	struct fresh *f = &c->fresh;
 
 	list_for_each_safe(it, &f->asking) {
@@ -291,6 +299,7 @@ static void fence_done(struct storage_op *op)
 /* Writes the fence. The lock is held, but released while the store is called. */
 static void fence_write(struct cache *c)
 {
+	assert_locked(&c->lock);
 	struct fresh *f = &c->fresh;
 
 	f->is_fencing = true;
@@ -356,6 +365,7 @@ static void proof_done(struct storage_op *op)
 /* Asks for the proof. The lock is held, but released while the store is called. */
 static void proof_ask(struct cache *c, int64_t now_ms)
 {
+	assert_locked(&c->lock);
 	struct fresh *f = &c->fresh;
 
 	f->is_fencing = true;
@@ -409,6 +419,7 @@ static int64_t fence_tick(struct cache *c, int64_t now_ms)
 
 void cache_wait_fresh(struct cache *c, struct cache_wait *w)
 {
+	assert(w->done && w->timeout_ms >= 0);
 	list_init(&w->node);
 	w->wanted = 0;
 	w->deadline_ms = clock_mono_ms() + w->timeout_ms;
@@ -421,6 +432,7 @@ void cache_wait_fresh(struct cache *c, struct cache_wait *w)
 
 void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision)
 {
+	assert(w->done && w->timeout_ms >= 0);
 	struct list over = LIST_INIT(over);
 
 	list_init(&w->node);

@@ -11,7 +11,7 @@ enum {
 	PAGE_FIRST = 100, /* keys; it shows how large objects are */
 	/* Objects may be large, but each page costs a round trip. */
 	PAGE_MIN = 50,
-	PAGE_MAX = 5000,
+	PAGE_MAX = 5000,              /* objects of a page: a page of small ones must not keep others waiting */
 	PAGE_BYTES = 8 * 1024 * 1024, /* the size aimed at for later pages */
 	PAGE_TIMEOUT_MS = 10 * 1000,
 	BACKOFF_FIRST_MS = 20, /* etcd is often started together with annals */
@@ -380,6 +380,9 @@ static void decoding_share(struct decoding *d)
 	pthread_t other;
 	bool is_shared = d->r->n_kvs >= WORTH_A_THREAD && pthread_create(&other, NULL, decoding_run, d) == 0;
 
+	if (is_shared) {
+		pthread_setname_np(other, "cache-load");
+	}
 	decoding_run(d);
 	if (is_shared) {
 		pthread_join(other, NULL);

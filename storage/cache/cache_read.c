@@ -400,6 +400,7 @@ enum {
 	/* Bytes of the stack: namespace and name have 317 together. Only odd keys in etcd need
 	 * more. */
 	KEY_ROOM = 1024,
+	/* Bytes of a key: of a namespace and a name, so that none comes near. */
 	KEY_CEILING = 16 * 1024 * 1024,
 };
 

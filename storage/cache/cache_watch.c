@@ -3,6 +3,7 @@
  * shared window, so a slow one costs no memory. Feeds are locked for eight events at a time, so
  * readers and writer do not wait long for each other. */
 #include "storage/cache/cache_private.h"
+#include <assert.h>
 #include <errno.h>
 
 enum {
@@ -284,6 +285,7 @@ static struct cache_watcher *watcher_free(struct cache_watcher *w)
 
 int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct cache_watch_options *options)
 {
+	assert(options->kind && options->kind->index < c->n_feeds && options->wake);
 	struct feed *f = &c->feeds[options->kind->index];
 	struct cache_watcher *w;
 	bool has_history, is_cut;

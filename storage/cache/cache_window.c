@@ -5,6 +5,8 @@
  * must not hold memory. */
 #include "storage/cache/cache_private.h"
 
+#include <assert.h>
+
 /* The first size of the ring. It grows with the events, since many kinds have few. */
 enum { WINDOW_FIRST = 64 };
 
@@ -12,6 +14,7 @@ enum { WINDOW_FIRST = 64 };
 
 struct event *event_new(int64_t revision, struct cached *old, struct cached *now)
 {
+	assert(old || now);
 	struct event *e = mem_new(struct event);
 
 	atomic_init(&e->refs, 1);
@@ -24,6 +27,7 @@ struct event *event_new(int64_t revision, struct cached *old, struct cached *now
 
 struct event *event_ref(struct event *e)
 {
+	assert(atomic_load_explicit(&e->refs, memory_order_relaxed) > 0);
 	atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
 	return e;
 }
@@ -82,6 +86,7 @@ struct event *window_at(const struct window *w, uint64_t number)
 
 static void window_drop(struct window *w)
 {
+	assert(w->first < w->end && w->bytes >= event_bytes(window_at(w, w->first)));
 	struct event *e = window_at(w, w->first);
 
 	w->bytes -= event_bytes(e);
@@ -120,6 +125,7 @@ static void window_grow(struct window *w)
 
 void window_append(struct window *w, struct event *e)
 {
+	assert(w->first == w->end || window_at(w, w->end - 1)->revision <= e->revision); /* in etcd's order */
 	if (w->end - w->first == w->cap) {
 		window_grow(w);
 	}
@@ -171,8 +177,7 @@ static struct pin *pin_before(struct feed *f, int64_t revision)
 	return latest;
 }
 
-/* Frees a pin and what it alone has kept. What an earlier pin may keep, too, is charged to that
- * one. */
+/* Frees a pin and the states that it alone has kept. States that an earlier pin keeps, too, are charged to that one. */
 static void pin_free(struct feed *f, struct pin *p)
 {
 	struct pin *before = pin_before(f, p->snapshot->revision);

@@ -7,6 +7,7 @@
 #include "storage/cache/shared.h"
 
 #include "base/hash_table.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -79,6 +80,7 @@ static struct shared *shard_find(const struct shard *shard, uint64_t hash, struc
 
 static void shard_add(struct shard *shard, struct shared *s, uint64_t hash)
 {
+	assert_locked(&shard->lock);
 	hash_table_add(&shard->table, &s->node, hash);
 	shard->n_bytes += size_of(s);
 }
@@ -86,6 +88,8 @@ static void shard_add(struct shard *shard, struct shared *s, uint64_t hash)
 /* Removes a text, and frees slots once many texts have gone. */
 static void shard_remove(struct shard *shard, struct shared *s)
 {
+	assert_locked(&shard->lock);
+	assert(shard->n_bytes >= size_of(s));
 	hash_table_remove(&shard->table, &s->node);
 	hash_table_trim(&shard->table);
 	shard->n_bytes -= size_of(s);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* Bytes of a Namespace that has only a name. */
 enum { FIRST_CAP = 8, NAMESPACE_TEXT_MAX = 1 << 20 };
 
 /* ---- building ---- */

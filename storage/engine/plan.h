@@ -19,6 +19,7 @@
 
 enum {
 	PLAN_OPERATIONS_MAX = 128, /* etcd's --max-txn-ops: of guards, and of steps */
+	/* Values that a failed transaction returns: its object, ticket, and clashes. */
 	PLAN_LOOKS_MAX = 5,
 };
 

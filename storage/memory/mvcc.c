@@ -3,6 +3,7 @@
  * be read. */
 #include "storage/memory/mvcc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { CAP_FIRST = 64 };
@@ -221,6 +222,7 @@ static struct mvcc_key *key_insert(struct mvcc *m, size_t at, struct str key)
 
 void mvcc_put(struct mvcc *m, struct str key, struct str value, int64_t lease)
 {
+	assert(key.n > 0);
 	size_t at = keys_find(m, key);
 	bool is_known = at < m->n_keys && str_eq(m->keys[at].key, key);
 	struct mvcc_key *entry = is_known ? &m->keys[at] : key_insert(m, at, key);

@@ -29,7 +29,7 @@ digests = {}  # data: what API versions of annals called it
 
 
 def meaning(value):
-    """An object without what differs between what is stored and what is shown. Doors of annals show a digest where etcd need not have it; equal data have equal ones."""
+    """An object without what differs between what is stored and what is shown. Versions of annals.dev show a digest where etcd need not have it; equal data have equal ones."""
     metadata = {name: member for name, member in value["metadata"].items() if name not in ("resourceVersion", "annotations")}
     annotations = dict(value["metadata"].get("annotations", {}))
     if (digest := annotations.pop(DIGEST, None)) is not None:

@@ -100,6 +100,15 @@ class Sources(unittest.TestCase):
     def test_a_phrase_may_go_over_the_end_of_a_line(self):
         self.assertEqual(self.named("/* One line\n * tells\n * of it. */"), [(2, "tells\n * of")])
 
+    def test_a_sentence_of_a_comment_begins_with_a_noun(self):
+        for comment in ("/* What waits may wait long. */", "/* Waits.\n * Whoever comes\n * is asked. */", "/* It ends. */", "/* Of a pod. */", "/* Reads. Those go. */"):
+            self.assertEqual(len(self.named(f"int a;\n{comment}\n")), 1, comment)
+        for comment in ("/* Who asks? */", "/* The write ends. It is kept. */", "/* of a pod */", "/* Whole pods. */"):
+            self.assertEqual(self.named(comment), [], comment)
+        self.assertEqual(self.named("int a;\n/* Waits.\n * Who asks is\n * named. */"), [(3, "Who")])
+        self.assertEqual(self.named('puts("It ends. Whoever waits goes.");\n'), [])
+        self.assertEqual(self.named('puts("What is it that waits");\n# What a shell says\n', "a.py"), [])
+
     def test_marks_of_a_merge_are_found_in_pages_and_in_code(self):
         text = "Text.\n" + "<" * 7 + " HEAD\n" + "=" * 7 + "\n" + ">" * 7 + " main\n"
         for check, name in ((prose.check_text, "README.md"), (prose.check_source, "a.c")):

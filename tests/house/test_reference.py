@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "tools" / "reference"))
 
+import ceilings
 import errors
 import gotypes
 import logs
@@ -61,6 +62,18 @@ class Tables(unittest.TestCase):
         self.assertEqual(codes["Conflict"], {"409"})
         self.assertIn("InUse", causes)
         self.assertLess({"cache", "start", "recorder-controller"}, set(logs.said()))
+
+
+class Ceilings(unittest.TestCase):
+    def test_the_comment_at_a_constant_is_its_sentence(self):
+        text = "/* Above. */\n#define A_MAX 1\nenum {\n\tB_MAX = 2, /* behind */\n\t/* Over\n\t * two lines. */\n\tC_MAX = 3,\n\n\tD_MAX = 4,\n};\n"
+        self.assertEqual(ceilings.definitions(text), [("A_MAX", "1", "Above."), ("B_MAX", "2", "behind"), ("C_MAX", "3", "Over two lines."), ("D_MAX", "4", "")])
+
+    def test_the_length_of_an_array_is_no_ceiling_unless_something_is_compared_with_it(self):
+        length = "enum { A_MAX = 4 };\nchar a[A_MAX + 1];\n_Static_assert(ARRAY_SIZE(rows) <= A_MAX, \"room; for all\");\n"
+        self.assertTrue(ceilings.is_extent("A_MAX", [length]))
+        for use in ("if (n == A_MAX) {", "f(a, A_MAX);", "enum { B = A_MAX };"):
+            self.assertFalse(ceilings.is_extent("A_MAX", [length + use]), use)
 
 
 class Pages(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""A door to a server behind which requests and events can be made to wait, so that a test decides what happens first."""
+"""A gate before a server, where requests and events can be made to wait, so that a test decides what happens first."""
 
 import http.server
 import re

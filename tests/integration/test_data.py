@@ -9,7 +9,7 @@ from objects import ANNALS, APPLY, APPS, BETA, API_VERSIONS, JSON_PATCH, MERGE, 
 EXACT = (r'{"fraction":0.1,"exponent":1e3,"Exponent":1.50E+2,"zero":-0,"one":1.0,"slash":"a\/b","beyond64":18446744073709551616,'
          r'"digits23":12345678901234567890123,"twice":1,"twice":2,"escapes":"\u00e9\ud83d\ude00\u003c\t\n","raw":"é😀",'
          r'"nul":"\u0000","half":"\ud800","null":null,"empty":{},"list":[[],{},1.0,null]}')
-SENT = '{"apiVersion":"DOOR","kind":"ControllerRevision","metadata":{"name":"a"},"revision":1,"data":DATA}'
+SENT = '{"apiVersion":"VERSION","kind":"ControllerRevision","metadata":{"name":"a"},"revision":1,"data":DATA}'
 
 
 def other(api_version):
@@ -34,7 +34,7 @@ def api_version(request):
 @pytest.fixture
 def stored(annals, namespace, api_version):
     """The path of a revision with data that is hard to keep."""
-    made = annals.post(revisions(namespace, api_version), SENT.replace("DOOR", api_version).replace("DATA", EXACT))
+    made = annals.post(revisions(namespace, api_version), SENT.replace("VERSION", api_version).replace("DATA", EXACT))
     assert data_of(made) == EXACT
     return revisions(namespace, api_version) + "/a"
 
@@ -106,7 +106,7 @@ def test_watchers_see_the_same_bytes(annals, namespace, stored):
 
 def test_blanks_go_and_html_is_escaped_as_kubernetes_does(annals, namespace, api_version):
     data = '{ "b" : 1,\n  "a": [ 1 , "<&>" ] }'
-    made = annals.post(revisions(namespace, api_version), SENT.replace("DOOR", api_version).replace("DATA", data))
+    made = annals.post(revisions(namespace, api_version), SENT.replace("VERSION", api_version).replace("DATA", data))
     assert data_of(made) == r'{"b":1,"a":[1,"\u003c\u0026\u003e"]}'
 
 
@@ -169,7 +169,7 @@ def test_other_data_is_refused(annals, plain, how, data):
 
 
 def test_difference_beyond_floating_point_is_a_difference(annals, namespace, api_version):
-    sent = SENT.replace("DOOR", api_version)
+    sent = SENT.replace("VERSION", api_version)
     assert annals.post(revisions(namespace, api_version), sent.replace("DATA", '{"n":9007199254740993}')).status == 201
     assert_immutable(annals.put(revisions(namespace, api_version) + "/a", sent.replace("DATA", '{"n":9007199254740992}')))
     assert_immutable(annals.put(revisions(namespace, api_version) + "/a", sent.replace("DATA", '{"n":9007199254740993.0000000000000000001}')))

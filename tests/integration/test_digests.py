@@ -1,4 +1,4 @@
-"""The digest of revisions that were created through apps/v1. Doors of annals.dev show it in every form, as that of any revision; apps/v1 shows what
+"""The digest of revisions that were created through apps/v1. Versions of annals.dev show it in every form, as that of any revision; apps/v1 shows what
 kube-apiserver would, to the byte; and etcd has none."""
 
 import gzip

@@ -292,6 +292,29 @@ static void test_rest_list__goes_page_by_page(void **state _unused_)
 	close_scene(&s);
 }
 
+static bool count_one(void *ctx, const struct json *object _unused_)
+{
+	++*(unsigned *)ctx;
+	return true;
+}
+
+/* The rest of the list is unknown, which is not the end of the list. */
+static void test_rest_each__continue_token_that_is_too_long_is_an_error(void **state _unused_)
+{
+	static char page[128 * 1024];
+	unsigned n = 0;
+	memset(page, 'x', sizeof(page));
+	static const char head[] =
+		"{\"kind\":\"ConfigMapList\",\"items\":[{\"metadata\":{\"name\":\"a\"}}],\"metadata\":{\"continue\":\"";
+	static const char tail[] = "\"}}";
+	memcpy(page, head, sizeof(head) - 1);
+	memcpy(page + sizeof(page) - sizeof(tail), tail, sizeof(tail));
+	SCENE(s, {NULL, SCRIPT_WHOLE, 200, NULL, page});
+	assert_int_equal(rest_each(s.client, &maps, false, count_one, &n, &s.a), REST_TOO_BIG);
+	assert_int_equal(n, 1);
+	close_scene(&s);
+}
+
 static void test_rest__server_that_is_silent_is_unreachable(void **state _unused_)
 {
 	SCENE(s, {NULL, SCRIPT_MISSED, 0, NULL, NULL});
@@ -478,6 +501,7 @@ int main(void)
 		TEST(test_rest__gives_up_after_ten_tries),
 		TEST(test_rest__writes_say_what_they_are),
 		TEST(test_rest_list__goes_page_by_page),
+		TEST(test_rest_each__continue_token_that_is_too_long_is_an_error),
 		TEST(test_rest__server_that_is_silent_is_unreachable),
 		TEST(test_rest__user_says_how_long_it_may_take),
 		TEST(test_rest__user_says_that_it_may_take_as_long_as_it_takes),

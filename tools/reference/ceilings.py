@@ -12,6 +12,8 @@ NAME = r"[A-Z][A-Z0-9_]*_(?:MAX|LIMIT|CEILING|BUDGET)|MAX_[A-Z0-9_]+"
 DEFINE = re.compile(rf"^#define\s+(?P<name>{NAME})\s+(?P<value>\S[^\n]*?)\s*(?:/\*\s*(?P<why>.*?)\s*\*/)?$", re.M)
 MEMBER = re.compile(rf"(?:(?<=[{{,])|^)\s*(?P<name>{NAME})\s*=\s*(?P<value>[^,}}\n]+?)\s*(?:,|(?=\}})|(?=/\*)|$)[ \t]*(?:\}};?[ \t]*)?(?:/\*\s*(?P<why>.*?)\s*\*/)?", re.M)
 ENUM = re.compile(r"^[ \t]*enum(?:\s+\w+)?\s*\{.*?\}\s*;[^\n]*", re.M | re.S)
+COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/', re.S)  # and texts, which may have the marks of one
+EXTENTS = re.compile(r"\[[^\[\]{};'\"]*\]|_?[Ss]tatic_assert\([^;]*;")
 ABOVE = re.compile(r"(?:^|\n)[ \t]*/\*\s*((?:(?!\*/).)*?)\s*\*/\s*$", re.S)
 
 
@@ -26,17 +28,29 @@ def above(text, at):
     return words(found[1]) if found and not found[1].startswith("----") else ""
 
 
+def definitions(text):
+    """(name, value, the comment at it) of each constant of a file that bounds something."""
+    found = list(DEFINE.finditer(text))
+    for enum in ENUM.finditer(text):
+        found += MEMBER.finditer(text, enum.start(), enum.end())
+    return [(one["name"], one["value"], words(one["why"]) or above(text, one.start("name"))) for one in found]
+
+
+def is_extent(name, texts):
+    """Whether the constant only says how long an array is: nothing is compared with it, but by the compiler."""
+    definition = re.compile(rf"#define\s+{name}\b|(?:(?<=[{{,])|^)\s*{name}\s*=(?!=)", re.M)
+    return not any(re.search(rf"\b{name}\b", definition.sub("", EXTENTS.sub("", text))) for text in texts if name in text)
+
+
 def ceilings():
-    """{room: [(name, value, why)]}, of both sources and headers."""
+    """{room: {(name, file): (value, why)}}, of both sources and headers, without the lengths of arrays that no sentence calls a limit."""
     found = collections.defaultdict(dict)
-    for name in source.files("*.c") + source.files("*.h"):
-        text = source.read(name)
-        room = name.rpartition("/")[0]
-        for one in DEFINE.finditer(text):
-            found[room].setdefault(one["name"], (one["value"], words(one["why"]) or above(text, one.start("name"))))
-        for enum in ENUM.finditer(text):
-            for one in MEMBER.finditer(text, enum.start(), enum.end()):
-                found[room].setdefault(one["name"], (one["value"], words(one["why"]) or above(text, one.start("name"))))
+    texts = {name: source.read(name) for name in source.files("*.c") + source.files("*.h")}
+    bare = {name: COMMENT.sub("", text) for name, text in texts.items()}
+    for file, text in texts.items():
+        for name, value, why in definitions(text):
+            if why or not is_extent(name, bare.values() if file.endswith(".h") else [bare[file]]):
+                found[file.rpartition("/")[0]].setdefault((name, file), (value, why))
     return found
 
 
@@ -50,13 +64,16 @@ Limits that flags set are on the [pages of commands](commands/annals-serve.md).
 
 
 def main(root):
-    parts = []
+    parts, silent = [], []
     for room, rows in sorted(ceilings().items()):
-        explained = [[f"`{name}`", f"`{value}`", page.plain(why)] for name, (value, why) in sorted(rows.items()) if why]
-        silent = sorted(f"`{name}`" for name, (_, why) in rows.items() if not why)
-        parts += [f"## {room}", ""]
-        parts += [page.table(["ceiling", "value", "why, or of what"], explained), ""] if explained else []
-        parts += ["Without a sentence yet: " + ", ".join(silent) + ".", ""] if silent else []
+        times = collections.Counter(name for name, _ in rows)
+        shown = []
+        for (name, file), (value, why) in sorted(rows.items()):
+            shown.append([f"`{name}`" + (f" in {file.rpartition('/')[2]}" if times[name] > 1 else ""), f"`{value}`", page.plain(why)])
+            silent += [] if why else [f"{file}: {name}: a ceiling needs a comment: why this number, and what happens beyond it"]
+        parts += [f"## {room}", "", page.table(["ceiling", "value", "why, or of what"], shown), ""]
+    if silent:
+        sys.exit("\n".join(silent))
     page.write(root, "docs/reference/ceilings.md", "Ceilings in the source", "the constants and their comments", TEXT.format(rooms="\n".join(parts)))
 
 
