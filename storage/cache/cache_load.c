@@ -207,11 +207,16 @@ static void watch_start(struct cache *c)
 
 /* ---- loading ---- */
 
-static void load_install(struct cache *c)
+/* Installs what was loaded. is_fenced: the next revision is the fence, which changes no object.
+ * Then the watch begins behind it: etcd serves one that begins in its past up to 100 ms late. */
+static void load_install(struct cache *c, bool is_fenced)
 {
 	cache_install(c, c->load.revision);
 	load_drop(c);
 	cache_say(c, "loaded at revision %lld", (long long)c->load.revision);
+	if (is_fenced) {
+		cache_apply(c, NULL, 0, c->load.revision + 1);
+	}
 	watch_start(c);
 }
 
@@ -223,9 +228,10 @@ bool load_is_cut(const struct load *l, const struct feed *f)
 static void load_fence_done(struct storage_op *op)
 {
 	struct cache *c = container_of(container_of(op, struct storage_txn, op), struct cache, load.fence);
+	bool is_fenced = op->result == STORAGE_OK && op->revision == c->load.revision + 1;
 
 	storage_op_clear(op);
-	load_install(c);
+	load_install(c, is_fenced);
 	cache_idle(c);
 }
 
@@ -240,7 +246,7 @@ static void load_step_over(struct cache *c)
 		is_cut |= load_is_cut(l, &c->feeds[i]);
 	}
 	if (!is_cut) {
-		load_install(c);
+		load_install(c, false);
 		return;
 	}
 	l->fence_step = (struct storage_step){.kind = STEP_PUT, .key = c->fence_key};
@@ -251,15 +257,23 @@ static void load_step_over(struct cache *c)
 	}
 }
 
-static void before_done(struct storage_op *op)
-{
-	struct storage_range *r = container_of(op, struct storage_range, op);
-	struct cache *c = container_of(r, struct cache, load.before);
+static void count_done(struct storage_op *op);
 
-	c->load.n_deleted = op->result == STORAGE_OK ? (size_t)MAX(r->count + c->load.n_new - c->n_keys, 0) : SIZE_MAX;
-	storage_op_clear(op);
-	load_step_over(c);
-	cache_idle(c);
+/* Asks how many keys there were just before a revision. etcd looks at each key for that, deleted
+ * ones too, so it counts while it reads pages. */
+static void count_request(struct cache *c, int64_t revision)
+{
+	c->load.before = (struct storage_range){
+		.op = {.done = count_done, .timeout_ms = PAGE_TIMEOUT_MS},
+		.key = c->objects_key,
+		.range_end = c->objects_end,
+		.at_revision = revision - 1,
+		.count_only = true,
+	};
+	if (revision > 1 && cache_busy(c)) {
+		c->load.is_counting = true;
+		storage_range(c->storage, &c->load.before);
+	}
 }
 
 /* Ends a load. Clients may resume at the loaded revision, although its events are unknown. That
@@ -267,19 +281,37 @@ static void before_done(struct storage_op *op)
  * deletions. */
 static void load_finish(struct cache *c)
 {
-	c->load.n_deleted = 0;
-	c->load.before = (struct storage_range){
-		.op = {.done = before_done, .timeout_ms = PAGE_TIMEOUT_MS},
-		.key = c->objects_key,
-		.range_end = c->objects_end,
-		.at_revision = c->load.revision - 1,
-		.count_only = true,
-	};
-	if (c->load.revision <= 1) {
-		load_install(c);
-	} else if (cache_busy(c)) {
-		storage_range(c->storage, &c->load.before);
+	struct load *l = &c->load;
+
+	if (l->is_counting) {
+		l->is_read = true;
+	} else if (l->revision <= 1) {
+		l->n_deleted = 0;
+		load_install(c, false);
+	} else if (l->before.at_revision == l->revision - 1) {
+		l->n_deleted = l->n_before >= 0 ? (size_t)MAX(l->n_before + l->n_new - c->n_keys, 0) : SIZE_MAX;
+		load_step_over(c);
+	} else {
+		count_request(c, l->revision); /* something was written before the first page was read */
+		l->is_read = true;
 	}
+}
+
+static void count_done(struct storage_op *op)
+{
+	struct storage_range *r = container_of(op, struct storage_range, op);
+	struct cache *c = container_of(r, struct cache, load.before);
+	struct load *l = &c->load;
+
+	l->is_counting = false;
+	l->n_before = op->result == STORAGE_OK ? r->count : -1;
+	storage_op_clear(op);
+	if (l->has_failed) {
+		load_later(c, LOAD_RETRY);
+	} else if (l->is_read) {
+		load_finish(c);
+	}
+	cache_idle(c);
 }
 
 /* Returns how many keys make a page of the wanted size, judging by this page. */
@@ -439,6 +471,15 @@ static void load_complain(struct cache *c, const char *message)
 	}
 }
 
+/* Begins again later, but not while etcd still counts for this load. */
+static void load_fail(struct cache *c)
+{
+	c->load.has_failed = c->load.is_counting;
+	if (!c->load.is_counting) {
+		load_later(c, LOAD_RETRY);
+	}
+}
+
 /* Returns true when the page was too large and can be smaller: its objects are larger than those
  * before. */
 static bool page_can_shrink(const struct cache *c, const struct storage_op *op)
@@ -474,17 +515,46 @@ static void page_done(struct storage_op *op)
 	if (can_shrink) {
 		page_shrink(c, p);
 	} else if (!is_ok) {
-		load_later(c, LOAD_RETRY);
+		load_fail(c);
 	}
 	cache_idle(c);
 }
 
+static void present_done(struct storage_op *op)
+{
+	struct storage_range *r = container_of(op, struct storage_range, op);
+	struct cache *c = container_of(r, struct cache, load.present);
+	bool is_ok = op->result == STORAGE_OK;
+	int64_t revision = op->revision;
+
+	if (!is_ok) {
+		load_complain(c, op->message);
+	}
+	storage_op_clear(op);
+	if (is_ok) {
+		page_request(c, &c->load.pages[c->load.page ^= 1], c->objects_key);
+		count_request(c, revision);
+	} else {
+		load_fail(c);
+	}
+	cache_idle(c);
+}
+
+/* Begins with etcd's revision, which is usually that of the first page too: so etcd can count
+ * while it reads. */
 void cache_load_start(struct cache *c)
 {
-	c->load.revision = c->load.n_new = 0;
-	c->load.limit = PAGE_FIRST;
+	struct load *l = &c->load;
+
+	l->revision = l->n_new = l->before.at_revision = 0;
+	l->limit = PAGE_FIRST;
+	l->is_read = l->has_failed = false;
+	l->present = (struct storage_range){
+		.op = {.done = present_done, .timeout_ms = PAGE_TIMEOUT_MS}, .key = c->fence_key, .keys_only = true};
 	load_set_state(c, LOAD_PAGES);
-	page_request(c, &c->load.pages[c->load.page ^= 1], c->objects_key);
+	if (cache_busy(c)) {
+		storage_range(c->storage, &l->present);
+	}
 }
 
 void cache_load_init(struct cache *c)

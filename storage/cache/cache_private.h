@@ -201,8 +201,13 @@ struct load {
 	unsigned page;             /* the index of the page under way */
 	int64_t revision;          /* the one being loaded: the first page's */
 	int64_t n_new;             /* keys that this revision has created */
-	struct storage_range before; /* the number of keys before this revision */
-	size_t n_deleted;            /* keys that this revision has deleted; SIZE_MAX: not known */
+	struct storage_range present; /* asks for etcd's revision, before the first page */
+	struct storage_range before;  /* counts the keys just before the loaded revision, or the present one */
+	int64_t n_before;             /* its result; -1: etcd does not know it any more */
+	bool is_counting;             /* it is under way */
+	bool is_read;                 /* all pages are there: the end of the count ends the load */
+	bool has_failed;              /* the end of the count begins a later load */
+	size_t n_deleted;             /* keys that this revision has deleted; SIZE_MAX: not known */
 	struct storage_txn fence;
 	struct storage_step fence_step;
 	int64_t limit;             /* keys in a page */

@@ -11,7 +11,7 @@ struct gate {
 	pthread_cond_t changed;
 	struct storage_watch watch;  /* of inner */
 	struct storage_watch *owner; /* NULL: nobody watches */
-	int64_t next_revision;
+	int64_t next_revision, watched_from;
 	bool is_closed, is_streaming;
 	int64_t largest_page; /* keys; 0: no limit */
 	atomic_uint pages_until_refusal; /* 0: there will be none */
@@ -86,11 +86,21 @@ static void gate_watch(struct storage *s, struct storage_watch *w)
 
 	pthread_mutex_lock(&g->lock);
 	g->owner = w;
-	g->next_revision = w->from_revision;
+	g->next_revision = g->watched_from = w->from_revision;
 	if (!g->is_closed) {
 		gate_stream(g);
 	}
 	pthread_mutex_unlock(&g->lock);
+}
+
+int64_t gate_watched_from(struct storage *s)
+{
+	struct gate *g = gate_of(s);
+
+	pthread_mutex_lock(&g->lock);
+	int64_t revision = g->watched_from;
+	pthread_mutex_unlock(&g->lock);
+	return revision;
 }
 
 static void gate_watch_cancel(struct storage *s, struct storage_watch *w _unused_)

@@ -14,5 +14,6 @@ void gate_limit_pages(struct storage *gate, int64_t keys);
 /* The n-th page that is asked for from now on, counted from 1, is answered so. A page: a range of more than one key. */
 void gate_refuse_page(struct storage *gate, unsigned n, enum storage_result result);
 bool gate_has_refused(struct storage *gate); /* that page */
+int64_t gate_watched_from(struct storage *gate); /* the revision from which the last watch was asked for */
 
 #endif

@@ -470,6 +470,8 @@ static void assert_cut_at_start(struct fixture *f, int64_t revision)
 	assert_int_equal(world_wait_fresh(f->cache, 30000), STORAGE_OK);
 	/* By one fence, or by two, if that of the load had not arrived yet. */
 	assert_true(cache_revision(f->cache) > revision);
+	/* Behind the fence of the load, which is in the store by then. */
+	assert_int_equal(gate_watched_from(f->store), revision + 2);
 	assert_resumed(f, (struct cache_filter){0}, cache_revision(f->cache), "%s", "");
 }
 
