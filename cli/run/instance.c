@@ -2,8 +2,8 @@
  * the raiser makes the first namespaces once the cache is ready, and the drainer waits for the last requests, so that
  * the main thread goes on hearing signals.
  *
- * The lock is held while the migrator is woken or measured, so that nobody frees it meanwhile. Nothing else is called
- * under it. */
+ * The lock is held while the migrator or the agreement is called, so that nobody frees it meanwhile. Nothing else is
+ * called under it, and neither calls back. */
 #include "cli/run/instance.h"
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ struct instance {
 	struct cache *cache;
 	struct compactor *compactor;
 	struct alarms *alarms;
-	struct agreement *agreement;
+	struct agreement *agreement;   /* set and cleared under the lock */
 	struct delegation *delegation; /* aggregated mode */
 	struct server *server;
 	pthread_t raiser, drainer;
@@ -46,6 +46,7 @@ struct instance {
 	bool is_stopping;
 	bool has_changed;   /* the cache's state or the replicas' agreement, since the raiser last looked */
 	int64_t warn_at_ms; /* only the raiser uses it: when to warn that the first namespaces are missing; 0: not planned */
+	bool is_following;  /* the cache has followed etcd */
 	struct migrator *migrator;
 };
 
@@ -69,6 +70,18 @@ static void wake_raiser(struct instance *i)
 	pthread_mutex_unlock(&i->lock);
 }
 
+/* Lets the server register once its cache follows etcd. A registration that is written earlier puts the start of the
+ * cache's watch into etcd's past, and etcd may serve such a watch 100 ms late: so late would the first answer be. */
+static void register_if_following(struct instance *i, bool is_following)
+{
+	pthread_mutex_lock(&i->lock);
+	i->is_following |= is_following;
+	if (i->is_following && i->agreement) {
+		agreement_register_now(i->agreement);
+	}
+	pthread_mutex_unlock(&i->lock);
+}
+
 /* While annals starts, an etcd that is away is no surprise. After a warning, the log also says when the trouble is over. */
 static void on_cache_state(void *ctx, bool is_ready, const char *message)
 {
@@ -76,6 +89,7 @@ static void on_cache_state(void *ctx, bool is_ready, const char *message)
 	bool is_trouble = !is_ready && atomic_load(&i->is_ready);
 	bool is_over = atomic_exchange(&i->has_warned_of_cache, is_trouble);
 	log_write(is_trouble || is_over ? LOG_WARNING : LOG_INFO, "cache", "%s", message);
+	register_if_following(i, is_ready);
 	wake_raiser(i);
 }
 
@@ -388,17 +402,30 @@ static void open_agreement(struct instance *i)
 	if (o->port != 0) { /* else only the server will know it */
 		buf_printf(&address, ":%u", o->port);
 	}
-	i->agreement = agreement_new(&(struct agreement_options){
+	struct agreement *a = agreement_new(&(struct agreement_options){
 		.storage = i->storage,
 		.prefix = str_of(o->prefix),
 		.versions = o->flags->storage_versions,
 		.is_standalone = !o->delegation,
 		.address = buf_str(&address),
 		.lease_s = o->flags->replica_lease_ms / 1000,
+		.registers_later = true,
 		.on_change = on_agreement_change,
 		.on_notice = on_agreement_notice,
 		.ctx = i,
 	});
+	pthread_mutex_lock(&i->lock);
+	i->agreement = a;
+	pthread_mutex_unlock(&i->lock);
+	register_if_following(i, false);
+}
+
+static void close_agreement(struct instance *i)
+{
+	pthread_mutex_lock(&i->lock);
+	struct agreement *a = take_ptr(i->agreement); /* from now on the cache's news do not reach it */
+	pthread_mutex_unlock(&i->lock);
+	agreement_free(a);
 }
 
 static void open_migrator(struct instance *i)
@@ -543,7 +570,7 @@ static void instance_free(struct instance *i)
 		server_free(i->server);
 		delegation_free(i->delegation);
 		close_migrator(i);
-		agreement_free(i->agreement);
+		close_agreement(i);
 		alarms_free(i->alarms);
 		compactor_free(i->compactor);
 		if (i->storage && i->options.memory_limit > 0) {

@@ -312,6 +312,16 @@ struct agreement *agreement_new(const struct agreement_options *options)
 	return a;
 }
 
+void agreement_register_now(struct agreement *a)
+{
+	pthread_mutex_lock(&a->lock);
+	if (a->options.registers_later) {
+		a->options.registers_later = false;
+		pthread_cond_signal(&a->wake);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
 /* ---- death ---- */
 
 /* Stops the agreement: no callback comes after it returns. */

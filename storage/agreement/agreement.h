@@ -41,6 +41,7 @@ struct agreement_options {
 	bool is_standalone;               /* which kinds and versions there are */
 	struct str address;               /* for people: host, port */
 	int64_t lease_s;                  /* 0: 10 */
+	bool registers_later;             /* not before agreement_register_now() */
 	/* Called when answers to the questions below may have changed, on the completion thread
 	 * or a timer's. It is never called twice at a time, perhaps before agreement_new() has
 	 * returned. It must not block, and may ask. Other replicas learn nothing, and this one
@@ -53,6 +54,7 @@ struct agreement_options {
 };
 
 struct agreement *agreement_new(const struct agreement_options *options); /* starts joining */
+void agreement_register_now(struct agreement *a);                         /* any number of times; it calls nothing back */
 /* Stops all callbacks and takes the registration back. Later questions get the last answers. */
 void agreement_leave(struct agreement *a);
 /* Takes the registration back, so that the others need not wait for its lease to end. No thread

@@ -269,9 +269,10 @@ static bool is_stale(const struct agreement *a)
 
 static int64_t register_ms(struct agreement *a)
 {
+	bool may_register = a->is_loaded && a->lease && !a->options.registers_later;
 	bool has_room = a->mod != 0 || a->table.n < AGREEMENT_REPLICAS_MAX || agreement_table_find(&a->table, a->self.id);
 
-	return a->is_loaded && !a->table.is_overfull && a->lease && has_room && is_stale(a) ? 0 : INT64_MAX;
+	return may_register && !a->table.is_overfull && has_room && is_stale(a) ? 0 : INT64_MAX;
 }
 
 /* Records that etcd has had the sent registration since this revision. Lock held. */

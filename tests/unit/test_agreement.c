@@ -4,6 +4,8 @@
 #include "tests/unit/agreement_world.h"
 #include "tests/unit/check.h"
 
+#include <sched.h>
+
 enum { LEASE_S = 60 };
 
 static int open_store(void **state)
@@ -314,6 +316,34 @@ static void test_agreement__waits_for_whom_it_cannot_see(void **state)
 	replica_stop(&r);
 }
 
+static void test_agreement__registers_when_it_is_told_to(void **state)
+{
+	struct agreement_options options = {
+		.storage = *state, .prefix = STR("/annals"), .is_standalone = true, .registers_later = true};
+	storage_versions_init(&options.versions);
+	struct agreement *a = agreement_new(&options);
+	struct agreement_view *v = NULL;
+	struct replica r;
+
+	replica_start(&r, *state, NULL, LEASE_S);
+	replica_wait_count(&r, 1);
+	while (!v || v->n_replicas == 0) { /* of the other one */
+		agreement_view_unref(v);
+		sched_yield();
+		v = agreement_view(a);
+	}
+	assert_int_equal(v->n_replicas, 1);
+	assert_null(agreement_view_find(v, agreement_id(a)));
+	assert_false(agreement_is_settled(a, NULL));
+	agreement_view_unref(v);
+
+	agreement_register_now(a);
+	agreement_register_now(a);
+	replica_wait_count(&r, 2);
+	replica_stop(&r);
+	agreement_free(a);
+}
+
 /* A machine may be called anything. */
 static void test_agreement__an_odd_address_can_be_shown(void **state)
 {
@@ -477,6 +507,7 @@ int main(void)
 		CASE(test_agreement__a_registration_that_says_nothing_hides_everything),
 		CASE(test_agreement__writes_when_all_have_seen_that_it_will),
 		CASE(test_agreement__waits_for_whom_it_cannot_see),
+		CASE(test_agreement__registers_when_it_is_told_to),
 		CASE(test_agreement__an_odd_address_can_be_shown),
 		CASE(test_agreement__has_a_ceiling_of_replicas),
 		CASE(test_agreement__joins_again_when_its_registration_is_gone),
