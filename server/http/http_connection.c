@@ -520,6 +520,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
 	(void)version;
 	if (!x) {
 		struct connection *c = connection_at(mhd);
+		socket_poll_lazily();
 		*context = c->next;
 		return c->next && connection_begin_exchange(c) ? MHD_YES : MHD_NO;
 	}

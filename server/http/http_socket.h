@@ -90,4 +90,11 @@ void socket_options_hide(int fd);
 void socket_options_show(int fd);        /* before fd is closed: the next socket of this number may need them */
 uint64_t socket_options_n_refused(void); /* how often a call got "not supported"; for tests */
 
+/* Polls.
+ *
+ * While libmicrohttpd has a connection in hand, it looks at its epoll before each step, without waiting: three system
+ * calls for a request that has waited. In a thread that polls lazily only each fourth such look is a system call. The
+ * others find nothing, so an event waits until libmicrohttpd has taken a few more steps. */
+void socket_poll_lazily(void); /* this thread */
+
 #endif

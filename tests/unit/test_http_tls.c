@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -93,6 +96,42 @@ static void test_tls__options_are_hidden_of_the_sockets_named_alone(void **state
 	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), 0);
 	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)), 0);
 	close(fd);
+}
+
+struct looks {
+	int epoll;
+	unsigned n_empty;
+};
+
+static void *poll_lazily(void *arg)
+{
+	enum { FINDS = 3 };
+	struct looks *l = arg;
+	struct epoll_event event;
+	socket_poll_lazily();
+	for (int i = 0; i < FINDS; i++) {
+		while (epoll_wait(l->epoll, &event, 1, 0) == 0) {
+			l->n_empty++;
+		}
+		l->n_empty += epoll_wait(l->epoll, &event, 1, -1) != 1;
+	}
+	return NULL;
+}
+
+/* A look without waiting finds nothing three times, and then what is there; other threads see all. */
+static void test_tls__only_some_looks_of_lazy_threads_are_system_calls(void **state _unused_)
+{
+	struct looks looks = {.epoll = epoll_create1(EPOLL_CLOEXEC)};
+	struct epoll_event event = {.events = EPOLLIN};
+	int ready = eventfd(1, EFD_CLOEXEC);
+	pthread_t thread;
+	assert_int_equal(epoll_ctl(looks.epoll, EPOLL_CTL_ADD, ready, &event), 0);
+	assert_int_equal(pthread_create(&thread, NULL, poll_lazily, &looks), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(looks.n_empty, 9);
+	assert_int_equal(epoll_wait(looks.epoll, &event, 1, 0), 1);
+	close(ready);
+	close(looks.epoll);
 }
 
 static bool is_server_signed_by(const char *ca)
@@ -341,6 +380,7 @@ int main(void)
 		CASE(test_tls__client_is_known_by_its_certificate),
 		CASE(test_tls__socket_options_are_asked_for_once_and_not_for_each_answer),
 		CASE(test_tls__options_are_hidden_of_the_sockets_named_alone),
+		CASE(test_tls__only_some_looks_of_lazy_threads_are_system_calls),
 		CASE(test_tls__protocols_are_negotiated_and_old_versions_are_not),
 		CASE(test_tls__new_certificate_is_taken_up_without_dropping_anybody),
 		CASE(test_tls__broken_certificate_is_reported_and_the_old_one_kept),
