@@ -12,18 +12,19 @@
 
 struct keyed_hash {
 	unsigned char key[SHA256_SIZE];
+	struct hmac_sha256_ctx fresh; /* with the key: to set it costs as much as to hash a token */
 };
 
 static inline void keyed_hash_init(struct keyed_hash *h)
 {
 	random_bytes(h->key, sizeof(h->key));
+	hmac_sha256_set_key(&h->fresh, sizeof(h->key), h->key);
 }
 
 static inline void keyed_hash(const struct keyed_hash *h, struct str secret, unsigned char out[SHA256_SIZE])
 {
-	struct hmac_sha256_ctx context;
+	struct hmac_sha256_ctx context = h->fresh;
 
-	hmac_sha256_set_key(&context, sizeof(h->key), h->key);
 	hmac_sha256_update(&context, secret.n, (const uint8_t *)secret.p);
 	hmac_sha256_digest(&context, SHA256_SIZE, out);
 }
