@@ -124,6 +124,7 @@ static void test_log__of_users_paths_and_times(void **state _unused_)
 		{{.path = {"/data/limit", 11}}, "1 2 "},
 		{{.path = {"/data/limit/x", 13}}, "1 2 "},
 		{{.path = {"/data/lim", 9}}, "2 "}, /* all of data became another */
+		{{.path = {"/spec", 5}}, ""},       /* as long as /data */
 		{{.path = {"/data", 5}, .by = {"alice", 5}}, "1 "},
 		{{.until_us = 1767225600000000 + 2 * 60 * 1000000}, "1 "},
 		{{.since_us = 1767225600000000 + 2 * 60 * 1000000, .until_us = 1767225600000000 + 3 * 60 * 1000000}, "2 "},
