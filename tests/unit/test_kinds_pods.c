@@ -225,6 +225,36 @@ static void test_pod__what_is_refused(void **state)
 	}
 }
 
+/* A variable has a value, or one source of it. */
+static void test_pod__values_of_variables(void **state)
+{
+	struct api_world *w = *state;
+	static const struct {
+		const char *value, *below; /* valueFrom; NULL: nothing is refused */
+	} rows[] = {
+		{"\"value\":\"x\"", NULL},
+		{"\"valueFrom\":{}", ""},
+		{"\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"metadata.name\"}}", NULL},
+		{"\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"spec.x\"}}", ".fieldRef.fieldPath"},
+		{"\"valueFrom\":{\"resourceFieldRef\":{\"resource\":\"limits.cpu\"}}", NULL},
+		{"\"valueFrom\":{\"resourceFieldRef\":{\"resource\":\"limits.x\"}}", ".resourceFieldRef.resource"},
+		{"\"valueFrom\":{\"configMapKeyRef\":{\"name\":\"m\",\"key\":\"k\"}}", NULL},
+		{"\"valueFrom\":{\"configMapKeyRef\":{\"name\":\"m\"}}", ".configMapKeyRef.key"},
+		{"\"valueFrom\":{\"secretKeyRef\":{\"name\":\"s\",\"key\":\"a/b\"}}", ".secretKeyRef.key"},
+		{"\"value\":\"x\",\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"metadata.name\"}}", ""},
+		{"\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"metadata.name\"},\"configMapKeyRef\":{\"name\":\"m\",\"key\":\"k\"}}",
+			""},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *spec = arena_printf(&w->a,
+			"{\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"env\":[{\"name\":\"A\",%s}]}]}", rows[i].value)
+					   .p;
+		const char *path =
+			arena_printf(&w->a, "spec.containers[0].env[0].valueFrom%s", rows[i].below ? rows[i].below : "").p;
+		assert_refused(w, spec, rows[i].below ? path : NULL);
+	}
+}
+
 /* Kernel settings, and the namespaces of the node in which they would change the node. */
 static void test_pod__sysctls(void **state)
 {
@@ -545,6 +575,7 @@ int main(void)
 		API_TEST(test_pod__gates_show_in_its_conditions),
 		API_TEST(test_pod__grace_period),
 		API_TEST(test_pod__what_is_refused),
+		API_TEST(test_pod__values_of_variables),
 		API_TEST(test_pod__sysctls),
 		API_TEST(test_pod__profiles_policies_and_users),
 		API_TEST(test_pod__settings_from_before_stay),
