@@ -339,7 +339,7 @@ void feature_enable(enum feature f, bool is_enabled)
 
 /* ---- stored versions ----
  *
- * Flags set here in which version a kind is stored. Writers follow storage/agreement, since all
+ * Flags set here in which version a kind is stored. Writers follow the replicas' agreement, since all
  * replicas must read it. Names are upstream's GroupResource, so that flags, metrics and objects
  * call a kind alike. */
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "server/audit/audit.h"
 #include "server/http/http.h"
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 #include "storage/cache/cache.h"
 #include "storage/upkeep.h"
 

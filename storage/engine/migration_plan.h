@@ -1,10 +1,10 @@
 /* Decides the fate of a StorageMigration and the contents of a StorageVersion, without I/O. */
-#ifndef MIGRATION_MIGRATION_PLAN_H
-#define MIGRATION_MIGRATION_PLAN_H
+#ifndef STORAGE_ENGINE_MIGRATION_PLAN_H
+#define STORAGE_ENGINE_MIGRATION_PLAN_H
 
 #include "api/model/kind.h"
 #include "api/rules/spec_status.h"
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 #include "storage/cache/cache.h"
 
 enum migration_step {

@@ -1,5 +1,5 @@
 /* The registrations of replicas as they are in etcd, with what each has acknowledged; and what a replica decides from them
- * (storage/agreement/agreement.h).
+ * (storage/engine/agreement.h).
  *
  * The decisions read a view, and nothing else: no I/O, no time, no memory of their own. A registration is this text:
  *
@@ -8,10 +8,10 @@
  *
  * Unknown members and kinds are ignored. A registration that is under no lease, or is not of this form, has a `problem`: it may be that of a replica
  * which does anything. The caller holds the agreement's lock for a table; a view is immutable. */
-#ifndef STORAGE_AGREEMENT_AGREEMENT_TABLE_H
-#define STORAGE_AGREEMENT_AGREEMENT_TABLE_H
+#ifndef STORAGE_ENGINE_AGREEMENT_TABLE_H
+#define STORAGE_ENGINE_AGREEMENT_TABLE_H
 
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 
 /* The replica that decides. */
 struct agreement_self {

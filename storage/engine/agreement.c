@@ -7,7 +7,7 @@
 #include "base/exposition.h"
 #include "base/ids.h"
 #include "base/thread.h"
-#include "storage/agreement/agreement_private.h"
+#include "storage/engine/agreement_private.h"
 #include "storage/keys.h"
 
 #include <assert.h>

@@ -4,7 +4,7 @@
  * since any writer to etcd could put anything there. The second half decides from a view and
  * nothing else. So the proof in docs/explanation/storage-versions.md can speak of views, and
  * tests can try each one. */
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 
 #include "base/json.h"
 

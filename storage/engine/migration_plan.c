@@ -3,11 +3,11 @@
  * Replicas are judged by one view, and stored objects by one census. If one replica cannot be
  * understood, the replicas have no version in common: that one may write anything. Nothing here
  * reads etcd, the cache or a clock, so each case is a row in a unit test. */
-#include "migration/migration_plan.h"
+#include "storage/engine/migration_plan.h"
 #include "api/model/members.h"
 #include "api/model/storage_version.h"
 #include "base/clock.h"
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 
 #include <inttypes.h>
 

@@ -10,10 +10,10 @@
  *      ends waits, and begins the next step.
  *   3. Only when no callback is due, it runs one errand. So no registration or acknowledgement is
  *      sent before on_change has returned. */
-#ifndef STORAGE_AGREEMENT_AGREEMENT_PRIVATE_H
-#define STORAGE_AGREEMENT_AGREEMENT_PRIVATE_H
+#ifndef STORAGE_ENGINE_AGREEMENT_PRIVATE_H
+#define STORAGE_ENGINE_AGREEMENT_PRIVATE_H
 
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* The requests that an agreement sends to etcd. A table has a row for each errand: when it is
  * due, what is sent, what an answer means. */
 #include "base/clock.h"
-#include "storage/agreement/agreement_private.h"
+#include "storage/engine/agreement_private.h"
 
 #include <assert.h>
 

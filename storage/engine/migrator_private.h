@@ -1,9 +1,9 @@
 /* The migrator from inside. Its thread owns all of it, but for the members that are marked. */
-#ifndef MIGRATION_MIGRATOR_PRIVATE_H
-#define MIGRATION_MIGRATOR_PRIVATE_H
+#ifndef STORAGE_ENGINE_MIGRATOR_PRIVATE_H
+#define STORAGE_ENGINE_MIGRATOR_PRIVATE_H
 
-#include "migration/migration_plan.h"
-#include "migration/migrator.h"
+#include "storage/engine/migration_plan.h"
+#include "storage/engine/migrator.h"
 #include "storage/engine/plan.h"
 
 #include <pthread.h>

@@ -18,11 +18,11 @@
  *
  * The migrator has one thread of its own, which blocks on the store.
  */
-#ifndef MIGRATION_MIGRATOR_H
-#define MIGRATION_MIGRATOR_H
+#ifndef STORAGE_ENGINE_MIGRATOR_H
+#define STORAGE_ENGINE_MIGRATOR_H
 
 #include "api/model/storage_version.h"
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 #include "storage/cache/cache.h"
 
 struct migrator;

@@ -23,8 +23,8 @@
  * docs/explanation/storage-versions.md has the proof.
  *
  * Any thread may call all functions. Only agreement_new() and agreement_free() block. */
-#ifndef STORAGE_AGREEMENT_AGREEMENT_H
-#define STORAGE_AGREEMENT_AGREEMENT_H
+#ifndef STORAGE_ENGINE_AGREEMENT_H
+#define STORAGE_ENGINE_AGREEMENT_H
 
 #include "api/model/storage_version.h"
 #include "base/list.h"

@@ -1,7 +1,7 @@
 /* A migration that runs: it takes objects of a kind from the cache, and puts them as they are in another version. Each has a transaction of its own. Objects
  * that are written in one transaction have one resourceVersion: a client whose watch breaks among their events would resume behind that version, and
  * never see the others. A batch of transactions is under way at a time. */
-#include "migration/migrator_private.h"
+#include "storage/engine/migrator_private.h"
 
 #include "base/clock.h"
 

@@ -4,7 +4,7 @@
 #include "api/rules/validate.h"
 #include "base/clock.h"
 #include "base/exposition.h"
-#include "migration/migrator_private.h"
+#include "storage/engine/migrator_private.h"
 #include "storage/keys.h"
 
 #include <assert.h>

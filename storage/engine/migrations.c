@@ -3,7 +3,7 @@
  * true, and removes them with their kinds. */
 #include "api/model/members.h"
 #include "base/clock.h"
-#include "migration/migrator_private.h"
+#include "storage/engine/migrator_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
