@@ -3,7 +3,7 @@
 #include "api/model/members.h"
 #include "api/record/changes.h"
 #include "api/record/state.h"
-#include "api/review/review_schema.h"
+#include "api/rules/review_schema.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"

@@ -1,7 +1,7 @@
 /* k8s.io/api/authorization/v1 and authentication/v1: reviews are answered, never stored, but are
  * decoded and validated like any object. The four access reviews share types and rules, so that
  * they cannot come to differ. */
-#include "api/review/review_schema.h"
+#include "api/rules/review_schema.h"
 #include "api/upstream/upstream.h"
 
 #include "api/rules/validate.h"

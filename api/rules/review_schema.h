@@ -1,8 +1,8 @@
 /* The shared parts of reviews, which ask the server about a user's identity and rights
  * (k8s.io/api/authorization/v1 and authentication/v1). Reviews are created and answered, never
  * stored. */
-#ifndef API_REVIEW_REVIEW_SCHEMA_H
-#define API_REVIEW_REVIEW_SCHEMA_H
+#ifndef API_RULES_REVIEW_SCHEMA_H
+#define API_RULES_REVIEW_SCHEMA_H
 
 #include "api/model/kind.h"
 
