@@ -4,10 +4,10 @@
  * The order of the rules matters, so it is one table at the end of this file. */
 #include "admission/admission.h"
 
+#include "api/core/pod_rules.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/pod/pod_rules.h"
 
 /* ---- namespaces ---- */
 

@@ -1,8 +1,8 @@
 /* StorageClass, PersistentVolume and PersistentVolumeClaim: a sort of storage, storage that is there, and storage that is asked for. */
-#include "api/cluster/volume_rules.h"
+#include "api/core/pod_validate.h"
+#include "api/core/volume_rules.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
-#include "api/pod/pod_validate.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"

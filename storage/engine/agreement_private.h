@@ -123,7 +123,7 @@ int64_t agreement_next_ms(struct agreement *a);
 struct agreement *agreement_abandon(struct agreement *a);
 
 /* ---- lock held ---- */
-void agreement_lose(struct agreement *a);                                  /* the registration is gone */
+void agreement_lose(struct agreement *a); /* the registration is gone */
 void agreement_be_unsure(struct agreement *a);
 /* Forgets everything, since etcd has been restored from a backup: the registration may be gone,
  * too. */

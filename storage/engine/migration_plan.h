@@ -4,8 +4,8 @@
 
 #include "api/model/kind.h"
 #include "api/rules/spec_status.h"
-#include "storage/engine/agreement.h"
 #include "storage/cache/cache.h"
+#include "storage/engine/agreement.h"
 
 enum migration_step {
 	MIGRATION_LEAVE, /* it has ended, or is being deleted */

@@ -22,8 +22,8 @@
 #define STORAGE_ENGINE_MIGRATOR_H
 
 #include "api/model/storage_version.h"
-#include "storage/engine/agreement.h"
 #include "storage/cache/cache.h"
+#include "storage/engine/agreement.h"
 
 struct migrator;
 

@@ -35,10 +35,10 @@ struct run {
 	struct str name, uid;
 	const struct kind *kind; /* NULL: none is */
 	const struct version *version;
-	struct buf at;        /* NAMESPACE/NAME of the last object that is done with; empty: none yet */
+	struct buf at;               /* NAMESPACE/NAME of the last object that is done with; empty: none yet */
 	struct run_left oversized;   /* which etcd refused for their size */
 	struct run_left unencodable; /* which cannot be read, or said in the version */
-	int64_t n_moved;      /* rewritten or conflicting in this pass */
+	int64_t n_moved;             /* rewritten or conflicting in this pass */
 	int64_t n_migrated, n_conflicts;
 	bool is_at_end;  /* of a pass */
 	bool is_stalled; /* etcd refuses to write: the log says so */
@@ -68,7 +68,7 @@ struct migrator {
 	bool is_unsure;                    /* whether the last one was carried out, or etcd is there */
 	int64_t reported_ms[KIND_COUNT_MAX],
 		report_wait_ms[KIND_COUNT_MAX]; /* when, and until the next one that is about numbers */
-	bool is_report_due[KIND_COUNT_MAX]; /* although only numbers have changed */
+	bool is_report_due[KIND_COUNT_MAX];     /* although only numbers have changed */
 	struct run run;
 };
 

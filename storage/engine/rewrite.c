@@ -12,7 +12,7 @@ enum {
 	BATCH_MAX = 40,
 	BATCH_BYTES = 512 * 1024,
 	BATCHES_A_SECOND = 100, /* at least, at low rates: others wait for etcd behind a batch */
-	WALK_MAX = 20000,     /* objects that are looked at between two looks at everything else */
+	WALK_MAX = 20000,       /* objects that are looked at between two looks at everything else */
 	TRIES_MAX = 3,
 	KEY_MAX = 65536,
 };
@@ -35,7 +35,7 @@ struct batch {
 	size_t n, n_bytes;
 	size_t n_unencodable;
 	struct str unencodable; /* the first of them */
-	struct str last; /* the last object that is done with, once those here are */
+	struct str last;        /* the last object that is done with, once those here are */
 	bool is_at_end;
 };
 

@@ -3,7 +3,7 @@
 
 #include "tests/unit/history_world.h"
 
-#include "api/pod/pod_defaults.h"
+#include "api/core/pod_defaults.h"
 
 static bool are_equal(const char *x, const char *y)
 {

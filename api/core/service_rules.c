@@ -1,9 +1,9 @@
 /* Fills in services, and decides which addresses a service may have. The models are
  * SetDefaults_Service, the strategy of registry/core/service, and the decisions of upstream's
  * allocator before it allocates. */
-#include "api/cluster/service_rules.h"
+#include "api/core/service_rules.h"
 
-#include "api/cluster/service_parts.h"
+#include "api/core/service_parts.h"
 #include "api/rules/address.h"
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"

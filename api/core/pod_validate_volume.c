@@ -1,10 +1,10 @@
 /* Validates claims of storage and the volumes of a pod. For a particular storage system, only the
  * fields that it requires are checked. Rules, order and sentences are those of
  * k8s.io/kubernetes/pkg/apis/core/validation. */
+#include "api/core/pod_validate.h"
+#include "api/core/pod_validate_parts.h"
 #include "api/model/members.h"
 #include "api/model/quantity.h"
-#include "api/pod/pod_validate.h"
-#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 /* ---- claims ---- */

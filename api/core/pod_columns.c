@@ -1,7 +1,7 @@
 /* printPod of k8s.io/kubernetes/pkg/printers/internalversion: the STATUS column is computed from
  * all container statuses in an order of precedence that people have learnt to read. Each cell
  * computes the summary anew; a table of pods is rare here, and nothing has to be kept. */
-#include "api/pod/pod_columns.h"
+#include "api/core/pod_columns.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"

@@ -1,11 +1,11 @@
-/* Shared by the files of the rules of services; api/cluster/service_rules.h is what others see.
+/* Shared by the files of the rules of services; api/core/service_rules.h is what others see.
  *
  * A service's addresses and their families follow from each other (registry/core/service/storage
  * upstream). This server assigns no addresses, so no family is one that it has not. It counts as a
  * cluster of IPv4 alone, which is kube-apiserver's default.
  */
-#ifndef API_CLUSTER_SERVICE_PARTS_H
-#define API_CLUSTER_SERVICE_PARTS_H
+#ifndef API_CORE_SERVICE_PARTS_H
+#define API_CORE_SERVICE_PARTS_H
 
 #include "api/model/members.h"
 #include "api/model/object.h"

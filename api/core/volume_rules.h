@@ -1,6 +1,6 @@
 /* The defaults and the rules of persistent volumes. */
-#ifndef API_CLUSTER_VOLUME_RULES_H
-#define API_CLUSTER_VOLUME_RULES_H
+#ifndef API_CORE_VOLUME_RULES_H
+#define API_CORE_VOLUME_RULES_H
 
 #include "api/model/kind.h"
 #include "base/buf.h"

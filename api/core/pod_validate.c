@@ -1,9 +1,9 @@
 /* ValidatePod and ValidatePodUpdate of k8s.io/kubernetes/pkg/apis/core/validation, as far as
  * docs/reference/deviations.md says. The order of checks is the order of causes in the 422, so it is
  * upstream's. */
-#include "api/pod/pod_validate.h"
+#include "api/core/pod_validate.h"
 
-#include "api/pod/pod_validate_parts.h"
+#include "api/core/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 static void check_host_network(const struct pod_check *c, const struct where *at)

@@ -1,7 +1,7 @@
 /* Rules of nodes: k8s.io/kubernetes/pkg/apis/core ValidateNode and ValidateNodeUpdate, and the
  * strategy of registry/core/node. An update goes through both, so that some mistakes are reported
  * twice. */
-#include "api/cluster/node_rules.h"
+#include "api/core/node_rules.h"
 
 #include "api/model/members.h"
 #include "api/rules/address.h"

@@ -1,6 +1,6 @@
 /* Defaults of pods that the schema cannot state: SetDefaults_PodSpec and its kin of k8s.io/kubernetes/pkg/apis/core/v1. They are set while
  * decoding, because they count for the ownership of fields. The default of imagePullPolicy needs the tag of an image's name. */
-#include "api/pod/pod_defaults.h"
+#include "api/core/pod_defaults.h"
 
 #include "api/upstream/upstream.h"
 
@@ -252,5 +252,6 @@ struct json *pod_spec_defaults(struct json *spec, struct arena *a)
 struct json *pod_template_defaults(const struct json *template, struct arena *a)
 {
 	struct json *spec = json_gets(template, "spec");
-	return spec ? schema_with(&type_pod_template_spec, template, "spec", pod_spec_defaults(spec, a), a) : json_copy(a, template);
+	return spec ? schema_with(&type_pod_template_spec, template, "spec", pod_spec_defaults(spec, a), a)
+		    : json_copy(a, template);
 }

@@ -1,12 +1,12 @@
 /* The server's decisions about pods, and the subresource binding: registry/core/pod/strategy.go,
  * and the admission plugins that no cluster is without (DefaultTolerationSeconds, Priority).
  * Clients and `kubectl diff` expect the fields that these fill in. */
-#include "api/pod/pod_rules.h"
+#include "api/core/pod_rules.h"
 
+#include "api/core/pod_defaults.h"
 #include "api/model/members.h"
 #include "api/model/quantity.h"
 #include "api/model/schema.h"
-#include "api/pod/pod_defaults.h"
 #include "api/rules/where.h"
 #include "api/upstream/upstream.h"
 #include "base/clock.h"

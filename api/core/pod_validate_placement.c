@@ -1,5 +1,5 @@
 /* Validates the placement of a pod, and its security settings. */
-#include "api/pod/pod_validate_parts.h"
+#include "api/core/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 #define WEIGHT_RANGE 1, 100, "must be in the range 1-100"

@@ -1,6 +1,6 @@
 /* The defaults of services, the fields that follow from others, and the rules. */
-#ifndef API_CLUSTER_SERVICE_RULES_H
-#define API_CLUSTER_SERVICE_RULES_H
+#ifndef API_CORE_SERVICE_RULES_H
+#define API_CORE_SERVICE_RULES_H
 
 #include "api/model/kind.h"
 

@@ -1,8 +1,8 @@
 /* Validates services, and warns: ValidateServiceCreate, ValidateServiceUpdate and
  * ValidateServiceStatusUpdate of k8s.io/kubernetes/pkg/apis/core/validation. */
-#include "api/cluster/service_parts.h"
-#include "api/cluster/service_rules.h"
-#include "api/pod/pod_validate_parts.h"
+#include "api/core/pod_validate_parts.h"
+#include "api/core/service_parts.h"
+#include "api/core/service_rules.h"
 #include "api/rules/address.h"
 #include "api/rules/validate.h"
 

@@ -1,7 +1,7 @@
 /* The defaults of pods beyond those in their schema
  * (k8s.io/kubernetes/pkg/apis/core/v1/defaults.go). Decoding fills them in. */
-#ifndef API_POD_POD_DEFAULTS_H
-#define API_POD_POD_DEFAULTS_H
+#ifndef API_CORE_POD_DEFAULTS_H
+#define API_CORE_POD_DEFAULTS_H
 
 #include "api/upstream/upstream.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* Is a pod, a template of one, or a claim of storage what it must be? What clients notice of kube-apiserver's rules (docs/reference/deviations.md:
  * what is not looked at). */
-#ifndef API_POD_POD_VALIDATE_H
-#define API_POD_POD_VALIDATE_H
+#ifndef API_CORE_POD_VALIDATE_H
+#define API_CORE_POD_VALIDATE_H
 
 #include "api/model/kind.h"
 #include "api/rules/where.h"

@@ -1,6 +1,6 @@
 /* Validates containers, their ports, probes, hooks and resources, and references to fields. */
+#include "api/core/pod_validate_parts.h"
 #include "api/model/quantity.h"
-#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 enum { PORT_NAME_MAX = 15, NAMES_MAX = 1000000 /* as JSON has values */ };

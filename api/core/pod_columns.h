@@ -1,6 +1,6 @@
 /* The columns of `kubectl get pods` (k8s.io/kubernetes/pkg/printers/internalversion). */
-#ifndef API_POD_POD_COLUMNS_H
-#define API_POD_POD_COLUMNS_H
+#ifndef API_CORE_POD_COLUMNS_H
+#define API_CORE_POD_COLUMNS_H
 
 #include "api/model/kind.h"
 

@@ -1,10 +1,10 @@
 /* Validates Endpoints and Ingresses: ValidateEndpoints of k8s.io/kubernetes/pkg/apis/core/validation, and
  * ValidateIngressCreate, ValidateIngressUpdate and ValidateIngressStatusUpdate of pkg/apis/networking/validation, with
  * the same order and texts. */
-#include "api/cluster/network_rules.h"
+#include "api/core/network_rules.h"
 
+#include "api/core/pod_validate_parts.h"
 #include "api/model/members.h"
-#include "api/pod/pod_validate_parts.h"
 #include "api/rules/address.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"

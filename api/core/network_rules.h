@@ -1,6 +1,6 @@
 /* The rules of Endpoints and Ingresses: where a name leads to, and by which requests it is reached. */
-#ifndef API_CLUSTER_NETWORK_RULES_H
-#define API_CLUSTER_NETWORK_RULES_H
+#ifndef API_CORE_NETWORK_RULES_H
+#define API_CORE_NETWORK_RULES_H
 
 #include "api/model/kind.h"
 

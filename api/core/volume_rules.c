@@ -1,10 +1,10 @@
 /* Rules of persistent volumes: ValidatePersistentVolume of k8s.io/kubernetes/pkg/apis/core, and the strategy of
  * registry/core/persistentvolume. For a particular storage system, only the fields that it requires are checked: docs/reference/deviations.md. */
-#include "api/cluster/volume_rules.h"
+#include "api/core/volume_rules.h"
 
+#include "api/core/pod_validate_parts.h"
 #include "api/model/members.h"
 #include "api/model/quantity.h"
-#include "api/pod/pod_validate_parts.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"

@@ -1,7 +1,7 @@
-/* Between the files of the validation of pods: api/pod/pod_validate.h is what others see. Texts and order are those of
+/* Between the files of the validation of pods: api/core/pod_validate.h is what others see. Texts and order are those of
  * k8s.io/kubernetes/pkg/apis/core/validation; docs/reference/deviations.md says which checks are left out. */
-#ifndef API_POD_POD_VALIDATE_PARTS_H
-#define API_POD_POD_VALIDATE_PARTS_H
+#ifndef API_CORE_POD_VALIDATE_PARTS_H
+#define API_CORE_POD_VALIDATE_PARTS_H
 
 #include "api/model/members.h"
 #include "api/rules/where.h"

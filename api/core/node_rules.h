@@ -1,6 +1,6 @@
 /* The defaults and the rules of nodes. */
-#ifndef API_CLUSTER_NODE_RULES_H
-#define API_CLUSTER_NODE_RULES_H
+#ifndef API_CORE_NODE_RULES_H
+#define API_CORE_NODE_RULES_H
 
 #include "api/model/kind.h"
 

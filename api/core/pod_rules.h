@@ -1,7 +1,7 @@
 /* The server's decisions about pods: how a new one is stored, what an update leaves alone, how long
  * a deletion takes. */
-#ifndef API_POD_POD_RULES_H
-#define API_POD_POD_RULES_H
+#ifndef API_CORE_POD_RULES_H
+#define API_CORE_POD_RULES_H
 
 #include "api/model/kind.h"
 
