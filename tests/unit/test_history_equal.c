@@ -1,5 +1,5 @@
 /* When two states are the same (seed 000, "Version Equivalence"). */
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 #include "tests/unit/history_world.h"
 

@@ -3,8 +3,8 @@
  * Three laws hold. Every object names its controller from its first write on. An owner never
  * touches an object that another one controls. An object that an owner does not control never
  * counts for it. Neither labels nor names decide who owns an object. */
-#ifndef CONTROLLERS_OWNERSHIP_OWNERSHIP_H
-#define CONTROLLERS_OWNERSHIP_OWNERSHIP_H
+#ifndef CONTROLLERS_KIT_OWNERSHIP_H
+#define CONTROLLERS_KIT_OWNERSHIP_H
 
 #include "api/model/object.h"
 

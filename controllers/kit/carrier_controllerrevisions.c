@@ -1,6 +1,6 @@
 /* Keeps ControllerRevisions like kube-controller-manager does for a StatefulSet, so it may take
  * over such a history and hand it back. */
-#include "controllers/history/history_private.h"
+#include "controllers/kit/history_private.h"
 
 #include "api/model/members.h"
 #include "controllers/kit/meta.h"

@@ -1,5 +1,5 @@
 /* Keeps PodTemplates, labelled with their owner's name and the generation of the template. */
-#include "controllers/history/history_private.h"
+#include "controllers/kit/history_private.h"
 
 #include "api/model/members.h"
 

@@ -6,7 +6,7 @@
  * An integer beyond 2^53 comes out as another one, and data cannot be applied any more. Here it
  * stays as it is. */
 #include "api/model/members.h"
-#include "controllers/history/history_private.h"
+#include "controllers/kit/history_private.h"
 #include "controllers/kit/meta.h"
 
 #include <stdio.h>

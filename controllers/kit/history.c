@@ -1,7 +1,7 @@
 /* The order of a history and its limit. */
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "controllers/history/history_private.h"
+#include "controllers/kit/history_private.h"
 #include "controllers/kit/meta.h"
 
 #include <stdlib.h>

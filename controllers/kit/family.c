@@ -1,8 +1,8 @@
 /* A map of maps under one lock; no other lock is held with it. Inner maps grow with their
  * content, and are freed when empty. */
-#include "controllers/ownership/family.h"
+#include "controllers/kit/family.h"
 
-#include "controllers/ownership/ownership.h"
+#include "controllers/kit/ownership.h"
 
 /* As many as an informer keeps. */
 enum { FAMILY_MAX = 10 * 1000 * 1000, KEY_MAX = 512 };

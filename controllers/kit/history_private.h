@@ -1,8 +1,8 @@
 /* Shared by the files of this folder. */
-#ifndef CONTROLLERS_HISTORY_HISTORY_PRIVATE_H
-#define CONTROLLERS_HISTORY_HISTORY_PRIVATE_H
+#ifndef CONTROLLERS_KIT_HISTORY_PRIVATE_H
+#define CONTROLLERS_KIT_HISTORY_PRIVATE_H
 
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 /* Escaping makes six bytes of a `<`: even so, no object that a server has accepted reaches this. */
 enum { HISTORY_DATA_MAX = 64 << 20 /* bytes */ };

@@ -15,8 +15,8 @@
  * default are the same (but for a few members that say something by being there:
  * history_data.c), and neither names nor hashes decide (seed 000, "Version Equivalence"). All
  * results live in the arena given, or in what was passed in. */
-#ifndef CONTROLLERS_HISTORY_HISTORY_H
-#define CONTROLLERS_HISTORY_HISTORY_H
+#ifndef CONTROLLERS_KIT_HISTORY_H
+#define CONTROLLERS_KIT_HISTORY_H
 
 #include "api/rules/selector.h"
 

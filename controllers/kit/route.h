@@ -1,10 +1,10 @@
 /* Which owners an event wakes, like upstream's handlers of pods. A controller asks for each
  * event of an object that may be owned, and wakes the owners that the answer names. No I/O. A
  * mistake here costs a delay, never a freeze: owners are also woken by their own events. */
-#ifndef CONTROLLERS_OWNERSHIP_ROUTE_H
-#define CONTROLLERS_OWNERSHIP_ROUTE_H
+#ifndef CONTROLLERS_KIT_ROUTE_H
+#define CONTROLLERS_KIT_ROUTE_H
 
-#include "controllers/ownership/ownership.h"
+#include "controllers/kit/ownership.h"
 
 enum {
 	ROUTE_OWNER = 1 << 0,     /* the present or last controller of the object */

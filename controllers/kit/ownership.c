@@ -1,11 +1,11 @@
 /* Decisions about ControllerRefs, as upstream's ClaimObject makes them. One difference: names
  * are read exactly, so web-01 never takes the place of web-1. */
-#include "controllers/ownership/ownership.h"
+#include "controllers/kit/ownership.h"
 #include "api/model/members.h"
+#include "controllers/kit/adoption.h"
 #include "controllers/kit/meta.h"
 #include "controllers/kit/patch.h"
-#include "controllers/ownership/adoption.h"
-#include "controllers/ownership/route.h"
+#include "controllers/kit/route.h"
 
 enum { ARENA_MAX = 1 << 20 };
 

@@ -3,11 +3,11 @@
  * Before the first adoption of a pass the owner is read from the server. A cache that has not
  * seen the owner's deletion must not adopt again what the garbage collector has just orphaned.
  * One read serves the whole pass. */
-#ifndef CONTROLLERS_OWNERSHIP_ADOPTION_H
-#define CONTROLLERS_OWNERSHIP_ADOPTION_H
+#ifndef CONTROLLERS_KIT_ADOPTION_H
+#define CONTROLLERS_KIT_ADOPTION_H
 
 #include "client/rest.h"
-#include "controllers/ownership/ownership.h"
+#include "controllers/kit/ownership.h"
 
 enum adoption_result {
 	ADOPTION_DONE = 1,

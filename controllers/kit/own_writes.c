@@ -1,6 +1,6 @@
 /* Compares versions as numbers. Both etcds behind annals and kube-apiserver count up, and
  * versions are compared only within a kind. */
-#include "controllers/ownership/own_writes.h"
+#include "controllers/kit/own_writes.h"
 
 enum {
 	OWNERS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */

@@ -8,8 +8,8 @@
  *
  * Versions go back when a server's backup is restored. The versions noted for that kind would
  * never be reached, so they are forgotten for all owners. */
-#ifndef CONTROLLERS_OWNERSHIP_OWN_WRITES_H
-#define CONTROLLERS_OWNERSHIP_OWN_WRITES_H
+#ifndef CONTROLLERS_KIT_OWN_WRITES_H
+#define CONTROLLERS_KIT_OWN_WRITES_H
 
 #include "base/buf.h"
 #include "base/map.h"

@@ -1,8 +1,8 @@
 /* Indexes an informer's objects by their controller, and orphans by namespace. So a pass looks
  * only at its own objects and at those it might adopt, never at all of them. Alternatively indexes
  * everything by namespace alone. The informer's handlers change the index; any thread may ask. */
-#ifndef CONTROLLERS_OWNERSHIP_FAMILY_H
-#define CONTROLLERS_OWNERSHIP_FAMILY_H
+#ifndef CONTROLLERS_KIT_FAMILY_H
+#define CONTROLLERS_KIT_FAMILY_H
 
 #include "base/map.h"
 #include "client/item.h"
