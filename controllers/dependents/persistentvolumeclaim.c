@@ -3,7 +3,7 @@
  * persistentvolumeclaim-protection-controller does the same. */
 #include "api/model/members.h"
 #include "client/informer.h"
-#include "controllers/claim/claim_plan.h"
+#include "controllers/dependents/claim_plan.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/meta.h"
 

@@ -1,7 +1,7 @@
 /* The decisions of the claim protection controller: when a deleted PersistentVolumeClaim must
  * stay. No I/O. */
-#ifndef CONTROLLERS_CLAIM_CLAIM_PLAN_H
-#define CONTROLLERS_CLAIM_CLAIM_PLAN_H
+#ifndef CONTROLLERS_DEPENDENTS_CLAIM_PLAN_H
+#define CONTROLLERS_DEPENDENTS_CLAIM_PLAN_H
 
 #include "base/json.h"
 
