@@ -10,8 +10,8 @@
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
+#include "server/write/user_notes.h"
 #include "server/write/write_references.h"
-#include "server/write/write_user.h"
 #include "storage/keys.h"
 
 #include <assert.h>

@@ -6,6 +6,7 @@
 #ifndef SERVER_WRITE_WRITE_H
 #define SERVER_WRITE_WRITE_H
 
+#include "api/model/digest.h"
 #include "server/request/request.h"
 #include "server/write/write_memory.h"
 
@@ -121,7 +122,7 @@ struct write {
 	bool loses_protection;               /* write_references.h's: nothing may refer to the object, which is a guard, too */
 	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct agreement_ticket ticket;      /* the version it is stored in, and that we may do so: a guard, too */
-	char noted[DIGEST_SIZE];             /* write_user.h's: what the user's name was noted for; empty: nothing */
+	char noted[DIGEST_SIZE];             /* user_notes.h's: what the user's name was noted for; empty: nothing */
 };
 
 #define WRITE_ATTEMPTS_MAX 64 /* where other objects are guarded, too; others go on for as long as the request may take */

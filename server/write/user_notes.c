@@ -1,10 +1,18 @@
 /* Notes lie in a ring in order of arrival: the next note replaces the oldest one. A hash table
  * finds a digest, so a note costs no allocation but its user's name. The rate is a bucket of
- * tokens in thousandths, filled by the time that has passed. */
-#include "server/notes/user_notes.h"
+ * tokens in thousandths, filled by the time that has passed.
+ *
+ * A write notes the same digest as the webhook (server/revisions/users.c): that of the state which
+ * the recorder will see, through the version at which it watches. A write that only sets a
+ * deletionTimestamp has deleted the object; one that removes the last finalizer has not. */
+#include "server/write/user_notes.h"
 
+#include "api/model/members.h"
+#include "api/record/state.h"
+#include "base/clock.h"
 #include "base/exposition.h"
 #include "base/hash_table.h"
+#include "server/write/write.h"
 
 #include <pthread.h>
 
@@ -200,7 +208,8 @@ void user_notes_write_metrics(struct user_notes *n, struct buf *out)
 		uint64_t value;
 	} rows[] = {
 		{"annals_user_notes_total", "Users of writes that were noted.", n->n_added},
-		{"annals_user_notes_evicted_total", "Notes of users that went before their time, for want of room.", n->n_evicted},
+		{"annals_user_notes_evicted_total", "Notes of users that went before their time, for want of room.",
+			n->n_evicted},
 		{"annals_user_notes_sent_total", "Notes of users that were sent to etcd, for other replicas.", n->n_sent},
 		{"annals_user_notes_failed_total", "Of those, how many etcd did not take in time.", n->n_failed},
 		{"annals_user_notes_dropped_total",
@@ -213,5 +222,124 @@ void user_notes_write_metrics(struct user_notes *n, struct buf *out)
 	pthread_mutex_unlock(&n->lock);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		exposition_counter(out, rows[i].name, rows[i].help, (double)rows[i].value);
+	}
+}
+
+/* ---- writes of this server ---- */
+
+enum { RECORDERS_MAX = 16 }; /* that are looked at; where there are more, each is taken to name the kind */
+
+/* Returns the version at which a Recorder may name the kind; NULL: none. Leases are written every
+ * few seconds, and no Recorder may name them. */
+static const struct version *recorded_version(const struct kind *k)
+{
+	bool is_never = k->expires || strcmp(k->kind, "Lease") == 0;
+
+	for (size_t i = 0; i < k->n_versions && !is_never; i++) {
+		if (strcmp(k->versions[i].group, "annals.dev") != 0) {
+			return &k->versions[i];
+		}
+	}
+	return NULL;
+}
+
+static bool rule_names(const struct json *list, struct str name)
+{
+	const struct json *item;
+
+	for (uint32_t i = 0; (item = list_item(list, i)); i++) {
+		if (str_is(json_text(item), "*") || str_eq(json_text(item), name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool recorder_names(const struct cached *recorder, const struct version *v, struct str resource, struct arena *a)
+{
+	const struct json *rule, *rules;
+	struct object *o;
+
+	if (cached_object(&o, recorder, a)) {
+		return false;
+	}
+	rules = json_gets(json_gets(o->fields, "spec"), "resources");
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		if (rule_names(json_gets(rule, "groups"), str_of(v->group)) &&
+			rule_names(json_gets(rule, "resources"), resource)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_recorded(struct request *q, const struct version *v)
+{
+	const struct kind *recorders = q->server->recorders;
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s =
+		recorders ? cache_snapshot(q->server->options.cache, recorders) : NULL;
+	const struct cache_filter all = {0};
+	const struct cached *recorder;
+	struct cache_iter it;
+	size_t n = 0;
+
+	if (!s || cache_snapshot_count(s, STR("")) == 0) {
+		return false;
+	}
+	cache_iter_init(&it, s, &all, STR(""));
+	while ((recorder = cache_iter_next(&it))) {
+		if (++n > RECORDERS_MAX || recorder_names(recorder, v, str_of(q->route.kind->resource), q->a)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void digest_state(char out[DIGEST_SIZE], const struct object *o, const struct version *v, struct arena *a)
+{
+	digest_of(out, state_of(object_to_json(o, v, a), NULL, a), a);
+}
+
+static void take_digest(struct request *q, struct write *w, const struct version *v)
+{
+	const struct object *before = w->present, *after = w->decision == DECIDE_PUT ? w->object : NULL;
+	bool was_deleting = before && meta_is_deleting(&before->meta);
+	char old[DIGEST_SIZE] = "";
+
+	if (before && !was_deleting && (!after || meta_is_deleting(&after->meta))) {
+		user_notes_deletion(w->noted, before->meta.uid, q->a);
+		return;
+	}
+	if (!after) {
+		return;
+	}
+	digest_state(w->noted, after, v, q->a);
+	if (before) {
+		digest_state(old, before, v, q->a);
+	}
+	if (strcmp(old, w->noted) == 0) {
+		w->noted[0] = '\0';
+	}
+}
+
+void write_note_user(struct request *q, struct write *w)
+{
+	const struct version *v = recorded_version(q->route.kind);
+
+	w->noted[0] = '\0';
+	if (!q->server->options.is_standalone || q->is_dry_run || !v || w->extend || !is_recorded(q, v)) {
+		return;
+	}
+	take_digest(q, w, v);
+	if (w->noted[0] != '\0' && !arena_is_full(q->a)) {
+		user_notes_add(q->server->user_notes, str_of(w->noted), q->user->name, clock_mono_ms());
+	}
+}
+
+void write_forget_user(struct request *q, struct write *w)
+{
+	if (w->noted[0] != '\0') {
+		user_notes_remove(q->server->user_notes, str_of(w->noted), q->user->name);
+		w->noted[0] = '\0';
 	}
 }

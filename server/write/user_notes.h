@@ -10,11 +10,12 @@
  * It also decides which notes may go to the store, where other replicas find them: so many a
  * second, and none for a while after the store has failed. Any thread. Times are monotonic
  * milliseconds. */
-#ifndef SERVER_NOTES_USER_NOTES_H
-#define SERVER_NOTES_USER_NOTES_H
+#ifndef SERVER_WRITE_USER_NOTES_H
+#define SERVER_WRITE_USER_NOTES_H
 
 #include "api/model/digest.h"
 #include "base/buf.h"
+#include "server/write/write.h"
 
 struct user_notes;
 
@@ -24,7 +25,7 @@ enum {
 	USER_NOTES_MAX = 8192,      /* notes in memory: 8 MiB at most, with names of USER_NOTES_NAME_MAX */
 	USER_NOTES_STORE_RATE = 50, /* to the store, notes a second, by each replica */
 	USER_NOTES_STORE_BURST = 500,
-	USER_NOTES_STORE_REST_MS = 5000, /* without the store once it has failed */
+	USER_NOTES_STORE_REST_MS = 5000,    /* without the store once it has failed */
 	USER_NOTES_STORE_PATIENCE_MS = 300, /* with a lease, and with a write: a user's write waits meanwhile */
 };
 
@@ -53,5 +54,15 @@ void user_notes_write_metrics(struct user_notes *n, struct buf *out);
 
 /* Computes the digest of a deletion; that of a state is digest_of() the state. */
 void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a);
+
+/* ---- writes of this server ---- */
+
+/* Standalone, these note who writes objects that some Recorder names. Behind a kube-apiserver its
+ * webhook does (server/revisions/revisions.h). */
+
+/* Before the transaction: the recorder may see what it writes before we do. */
+void write_note_user(struct request *q, struct write *w);
+/* After a transaction that has certainly not written: takes the note back. */
+void write_forget_user(struct request *q, struct write *w);
 
 #endif
