@@ -3,7 +3,7 @@
  * for lines that nobody is shown. */
 #include "api/diff/hunks.h"
 #include "api/diff/line_diff.h"
-#include "api/record/pointer.h"
+#include "api/diff/pointer.h"
 #include "base/yaml.h"
 #include "base/yaml_walk.h"
 

@@ -3,11 +3,11 @@
  * names that earlier transactions have trimmed. */
 #include "server/revisions/revisions.h"
 
+#include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/patch/managed.h"
-#include "api/record/changes.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"

@@ -7,8 +7,8 @@
  * deletionTimestamp has deleted the object; one that removes the last finalizer has not. */
 #include "server/write/user_notes.h"
 
+#include "api/diff/state.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "base/hash_table.h"

@@ -1,7 +1,7 @@
 /* Pointers into JSON (RFC 6901), and patterns of them: a segment "*" of a pattern is any member of
  * an object, or any item of an array. "~1" is "/" in a segment, and "~0" is "~". */
-#ifndef API_RECORD_POINTER_H
-#define API_RECORD_POINTER_H
+#ifndef API_DIFF_POINTER_H
+#define API_DIFF_POINTER_H
 
 #include "base/json.h"
 

@@ -1,6 +1,6 @@
 /* The difference between two states of an object, and its authors. */
-#ifndef API_RECORD_CHANGES_H
-#define API_RECORD_CHANGES_H
+#ifndef API_DIFF_CHANGES_H
+#define API_DIFF_CHANGES_H
 
 #include "api/model/schema.h"
 #include "api/rules/where.h"
@@ -55,7 +55,7 @@ extern const struct type list_changes, type_change_request;
 void check_change(struct field_errors *e, const struct where *at, const struct json *change);
 
 /* Checks the pointers to parts that a Recorder leaves out or hides, or that a change says were left
- * out (api/record/pointer.h). */
+ * out (api/diff/pointer.h). */
 void check_pointers(struct field_errors *e, const struct where *at, const struct json *pointers);
 
 bool change_is_deletion(const struct json *change);

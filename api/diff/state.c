@@ -3,7 +3,7 @@
  *
  * One walk leaves out and hides, so that pointers mean places of the object as it was, and no
  * later rule sees a value that is hidden. */
-#include "api/record/state.h"
+#include "api/diff/state.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
 #include "base/base64.h"

@@ -4,10 +4,10 @@
  * It is the object without status, and of metadata only name, namespace, labels, annotations and
  * ownerReferences. Annotations that others derive from it are left out. apiVersion and kind come
  * first. A Recorder's rules leave parts out, and hide others. */
-#ifndef API_RECORD_STATE_H
-#define API_RECORD_STATE_H
+#ifndef API_DIFF_STATE_H
+#define API_DIFF_STATE_H
 
-#include "api/record/pointer.h"
+#include "api/diff/pointer.h"
 #include "base/arena.h"
 #include "base/str.h"
 

@@ -4,11 +4,12 @@
  * Both states are taken in their canonical form: if two values have one digest, they do not differ
  * here.
  */
-#include "api/record/changes.h"
+#include "api/diff/changes.h"
+#include "api/diff/pointer.h"
 #include "api/model/digest.h"
 #include "api/model/gotext.h"
 #include "api/model/members.h"
-#include "api/record/pointer.h"
+#include "api/diff/pointer.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 

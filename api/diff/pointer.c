@@ -1,6 +1,6 @@
 /* Pointers into JSON and patterns of them (RFC 6901): what a Recorder leaves out and hides is named
  * by them, and so are the changes that a History lists. */
-#include "api/record/pointer.h"
+#include "api/diff/pointer.h"
 
 #include <stdio.h>
 
