@@ -54,5 +54,8 @@ struct admission_hook {
 /* Returns 0, or 1 with the first refusal in st. */
 int admission_mutate(const struct admission_attributes *attributes, struct arena *a, struct status *st);
 void admission_validate(const struct admission_attributes *attributes, struct field_errors *errors);
+/* The needs of a valid object (struct kind): appends an error for each field that names resources
+ * of which none is served here and can be watched. For servers on their own. */
+void admission_validate_needs(const struct need *needs, size_t n, struct field_errors *errors);
 
 #endif

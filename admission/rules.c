@@ -261,6 +261,70 @@ static const struct admission_hook rule_adoption = {
 	.validate = check_adoption,
 };
 
+/* ---- what a Recorder records ---- */
+
+/* A Recorder names resources that are to be watched. If nobody serves them, it would wait for ever
+ * without a word. */
+static bool need_matches(struct str wanted, const char *name)
+{
+	return str_is(wanted, "*") || str_is(wanted, name);
+}
+
+static bool is_served_in(const struct kind *k, struct str group)
+{
+	for (size_t i = 0; i < k->n_versions; i++) {
+		if (need_matches(group, k->versions[i].group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_watchable(const struct need *need)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		if ((k->verbs & VERB_WATCH) && need_matches(need->resource, k->resource) && is_served_in(k, need->group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Counts the needs of one field, from the first on: it may name a resource of several groups. */
+static size_t count_of_field(const struct need *needs, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && str_eq(needs[i].path, needs[0].path)) {
+		i++;
+	}
+	return i;
+}
+
+static bool is_any_watchable(const struct need *needs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!needs[i].is_to_be_watched || is_watchable(&needs[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void admission_validate_needs(const struct need *needs, size_t n, struct field_errors *errors)
+{
+	size_t n_same;
+
+	for (size_t i = 0; i < n; i += n_same) {
+		n_same = count_of_field(needs + i, n - i);
+		if (!is_any_watchable(needs + i, n_same)) {
+			field_invalid_str(errors, needs[i].path, needs[i].resource,
+				"no such resource is served here that can be watched");
+		}
+	}
+}
+
 /* ---- the chain ---- */
 
 /* Refusals that need no look at the object come first. Rules that compute from the object's data

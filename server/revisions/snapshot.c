@@ -14,7 +14,7 @@
 #include "server/request/wait.h"
 #include "server/revisions/snapshot_plan.h"
 #include "server/write/write_recorded.h"
-#include "server/write/write_references.h"
+#include "server/write/write.h"
 #include "storage/keys.h"
 
 enum {

@@ -11,7 +11,6 @@
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 #include "server/write/user_notes.h"
-#include "server/write/write_references.h"
 #include "storage/keys.h"
 
 #include <assert.h>
