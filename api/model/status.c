@@ -7,11 +7,6 @@
 
 #include <assert.h>
 
-void status_init(struct status *st, struct arena *a)
-{
-	*st = (struct status){.arena = a};
-}
-
 static void status_setv(struct status *st, int code, const char *reason, const char *format, va_list ap)
 	__attribute__((format(printf, 4, 0)));
 

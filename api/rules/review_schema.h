@@ -5,6 +5,7 @@
 #define API_RULES_REVIEW_SCHEMA_H
 
 #include "api/model/kind.h"
+#include "api/model/user.h"
 
 /* Exactly one of resourceAttributes and nonResourceAttributes, with selectors that make sense; of a subject, its name or a group. */
 void validate_self_access_spec(const struct object *o, struct field_errors *errors);
@@ -13,6 +14,10 @@ void validate_access_spec(const struct object *o, struct field_errors *errors);
 struct json *shown_nonresource(const struct json *attributes, struct arena *a);
 /* Reviews have no metadata, but for the namespace of a local one and what says who sent them. */
 void validate_no_metadata(const struct object *o, struct field_errors *errors);
+
+/* Users as reviews show them. Texts stay the user's. */
+struct json *user_info_json(const struct user *u, struct arena *a);  /* authentication.k8s.io/v1 UserInfo */
+struct json *user_extra_json(const struct user *u, struct arena *a); /* {key: [value, ...], ...} */
 
 /* AdmissionReview of k8s.io/api/admission/v1: what an API server asks a webhook before it writes. */
 extern const struct view admission_review_view; /* only posted, to a webhook: nothing is shown or taken */
