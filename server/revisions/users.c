@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/write/write_body.h"
+#include "server/write/write_memory.h"
 #include "storage/keys.h"
 
 enum {

@@ -4,7 +4,6 @@
 #include "api/rules/validate.h"
 #include "server/request/respond.h"
 #include "server/write/write.h"
-#include "server/write/write_body.h"
 
 #include <assert.h>
 

@@ -6,7 +6,6 @@
 #include "server/request/respond.h"
 #include "server/revisions/revisions.h"
 #include "server/write/write.h"
-#include "server/write/write_body.h"
 
 #include <assert.h>
 

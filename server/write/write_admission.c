@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
-#include "server/write/write_body.h"
+#include "server/write/write_memory.h"
 #include "server/write/write_recorded.h"
 
 /* ---- the question for webhooks ---- */
