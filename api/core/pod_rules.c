@@ -363,7 +363,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 	check_present(errors, WHERE(at, "name"), node_of(o));
 }
 
-static struct str refuse(const struct object *o, struct arena *a)
+struct str pod_refuse_binding(const struct object *o, struct arena *a)
 {
 	const struct json *spec = json_gets(o->fields, "spec");
 	struct str name = o->meta.name, node = member_text(spec, "nodeName");
@@ -454,5 +454,4 @@ static const struct kind binding = {
 const struct view binding_view = {
 	.kind = &binding,
 	.take = take,
-	.refuse = refuse,
 };

@@ -20,5 +20,7 @@ int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_
 bool pod_priority_of(struct str class_name, int64_t *ret);
 
 extern const struct view binding_view;
+/* Says why the pod cannot be bound; empty: it can. */
+struct str pod_refuse_binding(const struct object *o, struct arena *a);
 
 #endif

@@ -2,6 +2,7 @@
  * docs/development/adding-a-verb.md shows how to add one. */
 #include "server/verbs/verbs.h"
 
+#include "api/core/pod_rules.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/revisions/revisions.h"
@@ -63,7 +64,7 @@ static int binding_check_present(struct request *q, const struct binding *b)
 	if (version.n > 0 && !str_eq(version, now)) {
 		return write_refuse_precondition(q, q->route.resource, q->route.name, "ResourceVersion", version, now);
 	}
-	struct str why = q->route.sub->view->refuse(present, q->a);
+	struct str why = pod_refuse_binding(present, q->a);
 	struct str resource =
 		arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(q->route.resource), STR_ARG(q->route.subresource));
 	if (why.n > 0) {

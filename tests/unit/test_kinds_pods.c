@@ -1,4 +1,5 @@
 /* Pods, templates and claims: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
+#include "api/core/pod_rules.h"
 #include "api/model/protobuf.h"
 #include "tests/unit/kind_world.h"
 
@@ -479,7 +480,7 @@ static struct object *bound(struct api_world *w, const char *pod, const char *bi
 	size_t at;
 	assert_int_equal(json_parse(&json, &w->a, str_of(binding), (struct json_limits){16, 4096}, &at), 0);
 	assert_int_equal(object_decode(&sent, view->kind, &view->kind->versions[0], json, NULL, &w->a, NULL, &reason), 0);
-	*ret_why = view->refuse(o, &w->a);
+	*ret_why = pod_refuse_binding(o, &w->a);
 	if (ret_why->n) {
 		return NULL;
 	}
