@@ -1,6 +1,5 @@
-/* The server's decisions about pods, and the subresource binding: registry/core/pod/strategy.go,
- * and the admission plugins that no cluster is without (DefaultTolerationSeconds, Priority).
- * Clients and `kubectl diff` expect the fields that these fill in. */
+/* The server's decisions about pods, and the subresource binding: registry/core/pod/strategy.go.
+ * admission/rules.c fills in tolerations and priority, as kube-apiserver's admission does. */
 #include "api/core/pod_rules.h"
 
 #include "api/core/pod_defaults.h"
@@ -170,70 +169,6 @@ static struct str quality_of_service(const struct json *spec, struct arena *a)
 	return !s.has_any ? STR("BestEffort") : s.is_guaranteed ? STR("Guaranteed") : STR("Burstable");
 }
 
-/* Fields that admission of kube-apiserver fills in: tolerations, priority. No manager owns
- * these. */
-
-static bool tolerates(const struct json *tolerations, struct str key)
-{
-	const struct json *t;
-	for (uint32_t i = 0; (t = list_item(tolerations, i)); i++) {
-		struct str own = member_text(t, "key"), effect = member_text(t, "effect");
-		if ((!own.n || str_eq(own, key)) && (!effect.n || str_is(effect, "NoExecute"))) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static struct json *default_toleration(struct str key, struct arena *a)
-{
-	/* The plugin's default. */
-	enum { TOLERATED_S = 300 };
-	struct json *t = json_object(a);
-	json_add(a, t, STR("key"), json_string(a, key));
-	json_add(a, t, STR("operator"), json_string(a, STR("Exists")));
-	json_add(a, t, STR("effect"), json_string(a, STR("NoExecute")));
-	json_add(a, t, STR("tolerationSeconds"), json_int(a, TOLERATED_S));
-	return t;
-}
-
-/* A node may be away for a while before its pods are. */
-static struct json *tolerate_absence(struct json *spec, struct arena *a)
-{
-	static const char *const keys[] = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"};
-	struct json *present = json_gets(spec, "tolerations"), *all = present;
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (!tolerates(present, str_of(keys[i]))) {
-			all = all == present && all ? json_copy(a, all) : all ? all : json_array(a);
-			json_append(a, all, default_toleration(str_of(keys[i]), a));
-		}
-	}
-	return all == present ? spec : schema_with(&type_pod_spec, spec, "tolerations", all, a);
-}
-
-bool pod_priority_of(struct str class_name, int64_t *ret)
-{
-	static const struct {
-		const char *name;
-		int64_t priority;
-	} classes[] = {{"", 0}, {"system-cluster-critical", 2000000000}, {"system-node-critical", 2000001000}};
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
-		if (str_is(class_name, classes[i].name)) {
-			*ret = classes[i].priority;
-			return true;
-		}
-	}
-	return false;
-}
-
-static struct json *prioritize(struct json *spec, struct arena *a)
-{
-	int64_t priority = 0;
-	pod_priority_of(member_text(spec, "priorityClassName"), &priority);
-	spec = schema_with(&type_pod_spec, spec, "priority", json_int(a, priority), a);
-	return schema_with(&type_pod_spec, spec, "preemptionPolicy", json_string(a, STR("PreemptLowerPriority")), a);
-}
-
 static void gate_status(struct json *status, struct str now, struct arena *a)
 {
 	struct json *condition = json_object(a), *conditions = json_array(a);
@@ -249,13 +184,13 @@ static void gate_status(struct json *status, struct str now, struct arena *a)
 
 void pod_prepare_create(struct object *o, struct arena *a)
 {
-	struct json *spec = prioritize(tolerate_absence(spec_of(o), a), a), *status = json_object(a);
+	const struct json *spec = spec_of(o);
+	struct json *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
 	if (list_item(json_gets(spec, "schedulingGates"), 0)) {
 		gate_status(status, o->meta.creation_timestamp, a);
 	}
 	json_add(a, status, STR("qosClass"), json_string(a, quality_of_service(spec, a)));
-	set_spec(o, spec, a);
 	set_status(o, status, a);
 }
 
@@ -267,8 +202,7 @@ static struct json *keep(struct json *spec, const struct json *old, const char *
 
 void pod_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
-	struct json *spec = tolerate_absence(spec_of(o), a);
-	spec = keep(spec, spec_of(old), "priority", a);
+	struct json *spec = keep(spec_of(o), spec_of(old), "priority", a);
 	set_spec(o, keep(spec, spec_of(old), "preemptionPolicy", a), a);
 	set_status(o, status_of(old), a);
 }

@@ -16,9 +16,6 @@ void pod_merge_status(struct object *stored, const struct object *sent, struct a
 /* See struct kind. */
 int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_s);
 
-/* The priority of a class that every cluster has; false: it is none of these. */
-bool pod_priority_of(struct str class_name, int64_t *ret);
-
 extern const struct view binding_view;
 /* Says why the pod cannot be bound; empty: it can. */
 struct str pod_refuse_binding(const struct object *o, struct arena *a);

@@ -408,9 +408,6 @@ static void prepare_create(struct object *o, struct arena *a)
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
 	json_set(a, o->fields, STR("status"), status);
 	mirror_sources(o, a);
-	/* In kube-apiserver the admission plugin StorageObjectInUseProtection does so, which is
-	 * on by default. */
-	meta_add_finalizer(&o->meta, a, STR("kubernetes.io/pvc-protection"));
 }
 
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)

@@ -522,6 +522,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 		write_prepare_create(q, w);
 	}
 	write_shed_fields(w);
+	admission_complete(&at, q->a);
 	if (k->prepare_create) {
 		k->prepare_create(o, q->a);
 	}
@@ -536,12 +537,17 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	return r ? r : write_ask_validating(q, w, ADMIT_CREATE);
 }
 
-static void update_prepare(struct request *q, struct object *o, const struct object *old)
+static void update_prepare(struct request *q, const struct admission_attributes *at)
 {
+	struct object *o = at->object;
+	const struct object *old = at->old;
 	const struct kind *k = o->kind;
 	bool is_status = q->route.sub && strcmp(q->route.sub->name, "status") == 0;
 
 	meta_prepare_update(o, old, q->a);
+	if (!q->route.sub) {
+		admission_complete(at, q->a);
+	}
 	if (k->prepare_update && !q->route.sub) {
 		k->prepare_update(o, old, q->a);
 	}
@@ -609,7 +615,7 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	if (rules->is_patch) {
 		write_dedup_owners(q, o, true);
 	}
-	update_prepare(q, o, w->present);
+	update_prepare(q, &at);
 	field_errors_init(&errors, q->a);
 	update_validate(q, o, w->present, &errors);
 	admission_validate(&at, &errors);
