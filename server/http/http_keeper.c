@@ -337,9 +337,7 @@ static struct keeper_connection *find_oldest(struct ring *ring)
 
 void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 {
-	if (c->is_vouched) {
-		return;
-	}
+	assert(!c->is_vouched);
 	struct ring *vouched = &k->rings[KEEPER_VOUCHED];
 	size_t max = k->options.max_connections - MAX(k->options.max_connections / 16, (size_t)1);
 	pthread_mutex_lock(&k->lock);
