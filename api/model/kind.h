@@ -88,7 +88,7 @@ struct selectable_field {
 };
 
 /* The handlers of requests that are no CRUD, called instead of the verb's function. Each is a row
- * of the table in server/verbs/extensions.c. */
+ * of the table in server/verbs/create.c. */
 enum extension {
 	EXTENSION_NONE,
 	EXTENSION_REVIEW,    /* of a kind: a question about an identity or its rights */
