@@ -1,10 +1,11 @@
 /* Admission: an ordered chain of rules over a write. Rules are pure: no I/O, no waiting. They ask
  * the environment about other objects, and it answers from memory.
  *
- * A write is admitted in two steps, as in kube-apiserver. admission_mutate() may change the new
- * object or refuse the write outright (403, 404). Later, when the object is in its final form,
- * admission_validate() adds field errors to those of metadata and kind. So one 422 names
- * every cause. To add a rule, write it and its row in admission/rules.c. */
+ * A write is admitted in three steps. admission_mutate() may change the new object or refuse the
+ * write outright (403, 404). Behind the webhooks, admission_complete() fills in what no manager
+ * owns. When the object is in its final form, admission_validate() adds field errors to those of
+ * metadata and kind. So one 422 names every cause. To add a rule, write it and its row in
+ * admission/rules.c. */
 #ifndef ADMISSION_ADMISSION_H
 #define ADMISSION_ADMISSION_H
 
@@ -47,12 +48,19 @@ struct admission_hook {
 	/* Returns 0, or 1 with the refusal in st. May change attributes->object. NULL: nothing
 	 * to do in this step. */
 	int (*mutate)(const struct admission_attributes *attributes, struct arena *a, struct status *st);
+	/* Fills in fields that clients expect. NULL: nothing to do in this step. */
+	void (*complete)(const struct admission_attributes *attributes, struct arena *a);
 	/* Appends the field errors that it finds. NULL: nothing to do in this step. */
 	void (*validate)(const struct admission_attributes *attributes, struct field_errors *errors);
 };
 
 /* Returns 0, or 1 with the first refusal in st. */
 int admission_mutate(const struct admission_attributes *attributes, struct arena *a, struct status *st);
+/* Of a creation, or of an update through the resource itself. */
+void admission_complete(const struct admission_attributes *attributes, struct arena *a);
 void admission_validate(const struct admission_attributes *attributes, struct field_errors *errors);
+/* The needs of a valid object (struct kind): appends an error for each field that names resources
+ * of which none is served here and can be watched. For servers on their own. */
+void admission_validate_needs(const struct need *needs, size_t n, struct field_errors *errors);
 
 #endif

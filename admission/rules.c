@@ -7,7 +7,8 @@
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/pod/pod_rules.h"
+#include "api/model/schema.h"
+#include "api/upstream/upstream.h"
 
 /* ---- namespaces ---- */
 
@@ -98,6 +99,27 @@ static const struct json *spec_of(const struct admission_attributes *attributes)
 	return json_gets(attributes->object->fields, "spec");
 }
 
+static void set_spec_field(const struct admission_attributes *attributes, const char *name, struct json *value, struct arena *a)
+{
+	json_set(a, attributes->object->fields, STR("spec"), schema_with(&type_pod_spec, spec_of(attributes), name, value, a));
+}
+
+/* False: the class is none of those. */
+static bool pod_priority_of(struct str class_name, int64_t *ret)
+{
+	static const struct {
+		const char *name;
+		int64_t priority;
+	} classes[] = {{"", 0}, {"system-cluster-critical", 2000000000}, {"system-node-critical", 2000001000}};
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		if (str_is(class_name, classes[i].name)) {
+			*ret = classes[i].priority;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int check_priority(const struct admission_attributes *attributes, struct status *st)
 {
 	const struct json *spec = spec_of(attributes), *sent = json_gets(spec, "priority"),
@@ -143,11 +165,86 @@ static int check_classes(const struct admission_attributes *attributes, struct a
 	return attributes->subresource.n ? 0 : check_priority(attributes, st) || check_runtime(attributes, st);
 }
 
+static void fill_in_priority(const struct admission_attributes *attributes, struct arena *a)
+{
+	int64_t priority = 0;
+	pod_priority_of(member_text(spec_of(attributes), "priorityClassName"), &priority);
+	set_spec_field(attributes, "priority", json_int(a, priority), a);
+	set_spec_field(attributes, "preemptionPolicy", json_string(a, STR("PreemptLowerPriority")), a);
+}
+
 static const struct admission_hook rule_pod_classes = {
 	.name = "PodClasses",
 	.operations = ADMIT_CREATE,
 	.resource = "pods",
 	.mutate = check_classes,
+	.complete = fill_in_priority,
+};
+
+/* ---- tolerations of pods ---- */
+
+/* A node may be away for a while before its pods are. */
+static bool tolerates(const struct json *tolerations, struct str key)
+{
+	const struct json *t;
+	for (uint32_t i = 0; (t = list_item(tolerations, i)); i++) {
+		struct str own = member_text(t, "key"), effect = member_text(t, "effect");
+		if ((!own.n || str_eq(own, key)) && (!effect.n || str_is(effect, "NoExecute"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct json *default_toleration(struct str key, struct arena *a)
+{
+	/* The plugin's default. */
+	enum { TOLERATED_S = 300 };
+	struct json *t = json_object(a);
+	json_add(a, t, STR("key"), json_string(a, key));
+	json_add(a, t, STR("operator"), json_string(a, STR("Exists")));
+	json_add(a, t, STR("effect"), json_string(a, STR("NoExecute")));
+	json_add(a, t, STR("tolerationSeconds"), json_int(a, TOLERATED_S));
+	return t;
+}
+
+static void tolerate_absence(const struct admission_attributes *attributes, struct arena *a)
+{
+	static const char *const keys[] = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"};
+	const struct json *spec = spec_of(attributes);
+	struct json *present = json_gets(spec, "tolerations"), *all = present;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!tolerates(present, str_of(keys[i]))) {
+			all = all == present && all ? json_copy(a, all) : all ? all : json_array(a);
+			json_append(a, all, default_toleration(str_of(keys[i]), a));
+		}
+	}
+	if (all != present) {
+		set_spec_field(attributes, "tolerations", all, a);
+	}
+}
+
+static const struct admission_hook rule_tolerations = {
+	.name = "DefaultTolerationSeconds",
+	.operations = ADMIT_CREATE | ADMIT_UPDATE,
+	.resource = "pods",
+	.complete = tolerate_absence,
+};
+
+/* ---- claims ---- */
+
+/* A claim that a pod uses must stay. persistentvolumeclaim.c of the controllers takes the finalizer
+ * off. PersistentVolumes get none: no controller here would take it off. */
+static void protect_claim(const struct admission_attributes *attributes, struct arena *a)
+{
+	meta_add_finalizer(&attributes->object->meta, a, STR("kubernetes.io/pvc-protection"));
+}
+
+static const struct admission_hook rule_claim_protection = {
+	.name = "StorageObjectInUseProtection",
+	.operations = ADMIT_CREATE,
+	.resource = "persistentvolumeclaims",
+	.complete = protect_claim,
 };
 
 /* ---- revisions: the data ---- */
@@ -261,6 +358,70 @@ static const struct admission_hook rule_adoption = {
 	.validate = check_adoption,
 };
 
+/* ---- what a Recorder records ---- */
+
+/* A Recorder names resources that are to be watched. If nobody serves them, it would wait for ever
+ * without a word. */
+static bool need_matches(struct str wanted, const char *name)
+{
+	return str_is(wanted, "*") || str_is(wanted, name);
+}
+
+static bool is_served_in(const struct kind *k, struct str group)
+{
+	for (size_t i = 0; i < k->n_versions; i++) {
+		if (need_matches(group, k->versions[i].group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_watchable(const struct need *need)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		if ((k->verbs & VERB_WATCH) && need_matches(need->resource, k->resource) && is_served_in(k, need->group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Counts the needs of one field, from the first on: it may name a resource of several groups. */
+static size_t count_of_field(const struct need *needs, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && str_eq(needs[i].path, needs[0].path)) {
+		i++;
+	}
+	return i;
+}
+
+static bool is_any_watchable(const struct need *needs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!needs[i].is_to_be_watched || is_watchable(&needs[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void admission_validate_needs(const struct need *needs, size_t n, struct field_errors *errors)
+{
+	size_t n_same;
+
+	for (size_t i = 0; i < n; i += n_same) {
+		n_same = count_of_field(needs + i, n - i);
+		if (!is_any_watchable(needs + i, n_same)) {
+			field_invalid_str(errors, needs[i].path, needs[i].resource,
+				"no such resource is served here that can be watched");
+		}
+	}
+}
+
 /* ---- the chain ---- */
 
 /* Refusals that need no look at the object come first. Rules that compute from the object's data
@@ -269,6 +430,8 @@ static const struct admission_hook *const chain[] = {
 	&rule_namespace_protection,
 	&rule_namespace_lifecycle,
 	&rule_pod_classes,
+	&rule_tolerations,
+	&rule_claim_protection,
 	&rule_data_immutable,
 	&rule_digest,
 	&rule_adoption,
@@ -288,6 +451,15 @@ int admission_mutate(const struct admission_attributes *attributes, struct arena
 		}
 	}
 	return 0;
+}
+
+void admission_complete(const struct admission_attributes *attributes, struct arena *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
+		if (chain[i]->complete && is_about(chain[i], attributes)) {
+			chain[i]->complete(attributes, a);
+		}
+	}
 }
 
 void admission_validate(const struct admission_attributes *attributes, struct field_errors *errors)

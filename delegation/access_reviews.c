@@ -7,6 +7,7 @@
 #include "delegation/access_reviews.h"
 
 #include "api/model/members.h"
+#include "api/rules/review_schema.h"
 #include "api/rules/selector.h"
 #include "base/json.h"
 

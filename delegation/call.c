@@ -8,7 +8,7 @@
 #include "delegation/call.h"
 
 #include "api/model/members.h"
-#include "api/review/review_schema.h"
+#include "api/rules/review_schema.h"
 #include "api/upstream/upstream.h"
 #include "base/clock.h"
 #include "base/exposition.h"

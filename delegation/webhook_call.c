@@ -4,7 +4,7 @@
 
 #include "api/model/members.h"
 #include "api/patch/patch.h"
-#include "api/review/review_schema.h"
+#include "api/rules/review_schema.h"
 #include "api/upstream/upstream.h"
 #include "base/base64.h"
 #include "base/clock.h"

@@ -11,7 +11,8 @@
 #include "server/request/gzip_list.h"
 #include "server/request/respond.h"
 #include "server/request/server_state.h"
-#include "server/write/write_queue.h"
+#include "server/write/user_notes.h"
+#include "server/write/write_memory.h"
 
 #include <assert.h>
 

@@ -7,7 +7,7 @@
  *   PREFIX/history/NAMESPACE/UID/digest/DIGEST/NAME  that the revision NAME, whose controller has that uid, holds the state of that digest
  *   PREFIX/history/NAMESPACE/UID/number/NUMBER/NAME  that it has that number (api/model/history.h); both: its own uid
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
- *   PREFIX/replicas/ID                              what a live server stores and understands (storage/agreement/agreement.h)
+ *   PREFIX/replicas/ID                              what a live server stores and understands (storage/engine/agreement.h)
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
  *   PREFIX/user-notes/DIGEST.USER                   who asked for the state, or deletion, of that digest; USER is the digest of the name
  *   PREFIX/imports/DIGEST                           that an import has begun, of that file and those flags: the salt of its new uids

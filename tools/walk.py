@@ -27,6 +27,7 @@ NAMESPACE = "/api/v1/namespaces/default"
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 SNAPSHOTS = "/apis/annals.dev/v1/namespaces/default/snapshots"
 OWNER = {"apiVersion": "example.com/v1", "kind": "Web", "name": "web", "uid": "uid-of-web", "controller": True}
+IDLE_S = 12  # all that the server does by itself comes within this time
 WARM_UP = 3  # what is done at the first time only, such as making a schema, is no part of a request
 
 
@@ -58,7 +59,8 @@ class Server:
         self.environment = dict(os.environ, TMPDIR=str(folder))  # where valgrind and its control meet
         ready, told = os.pipe()
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes", f"--callgrind-out-file={folder}/out.%p",
-                   annals, "up", "--ephemeral", "--store=memory", "--controllers=", "--storage-migration=Off", "-o", "json", "--ready-fd", str(told)]
+                   annals, "up", "--ephemeral", "--store=memory", "--controllers=", "--storage-migration=Off", "--slow-request-threshold=0",
+                   "-o", "json", "--ready-fd", str(told)]
         with open(folder / "log", "wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, pass_fds=[told], stdout=log, stderr=log, env=self.environment)
         os.close(told)
@@ -84,13 +86,13 @@ class Server:
         subprocess.run(["callgrind_control", *arguments, str(self.process.pid)], check=True, capture_output=True, env=self.environment)
 
     def measure(self, *request):
-        """The texts of callgrind's dumps for one request, one for each thread; without a request, for two seconds."""
+        """The texts of callgrind's dumps for one request, one for each thread; without a request, for some seconds."""
         self.control("-z")
         self.control("-i", "on")
         if request:
             self.ask(*request)
         else:
-            time.sleep(2)
+            time.sleep(IDLE_S)
         self.control("-i", "off")
         self.control("-d")
         dumps = [path for path in self.folder.glob(f"out.{self.process.pid}.*") if path not in self.dumps]

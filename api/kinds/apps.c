@@ -1,6 +1,6 @@
 /* StatefulSet and ControllerRevision, the kinds of the group apps. */
+#include "api/core/pod_columns.h"
 #include "api/model/members.h"
-#include "api/pod/pod_columns.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/upstream/upstream.h"

@@ -1,6 +1,6 @@
 /* Job and CronJob: annals keeps the objects. Nobody here makes the pods of Jobs, or the Jobs of CronJobs. */
+#include "api/core/pod_columns.h"
 #include "api/model/members.h"
-#include "api/pod/pod_columns.h"
 #include "api/rules/selector.h"
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"

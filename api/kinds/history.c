@@ -1,8 +1,8 @@
 /* History and Snapshot: the record of one object's states, and the request to keep a controller's
  * state in its history. */
+#include "api/diff/changes.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"

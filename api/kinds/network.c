@@ -1,5 +1,5 @@
 /* Endpoints and Ingress: data here, as no proxy and no balancer runs. Kube-apiserver's clients read and prune them. */
-#include "api/cluster/network_rules.h"
+#include "api/core/network_rules.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"

@@ -1,6 +1,6 @@
 /* Node and Lease: a machine that pods run on, and a claim on something, which kubelets renew to
  * show that their node lives. */
-#include "api/cluster/node_rules.h"
+#include "api/core/node_rules.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"

@@ -1,9 +1,9 @@
 /* Pod and PodTemplate: containers that run together on one node, and what pods made from a template are to be. */
+#include "api/core/pod_columns.h"
+#include "api/core/pod_defaults.h"
+#include "api/core/pod_rules.h"
+#include "api/core/pod_validate.h"
 #include "api/model/kind.h"
-#include "api/pod/pod_columns.h"
-#include "api/pod/pod_defaults.h"
-#include "api/pod/pod_rules.h"
-#include "api/pod/pod_validate.h"
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"
 

@@ -1,9 +1,9 @@
 /* Recorder: names resources whose objects are to have a history, and says what of them is their state. It is carried out by the recording
  * controller; docs/explanation/history.md is about it. */
+#include "api/diff/changes.h"
+#include "api/diff/state.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
-#include "api/record/state.h"
-#include "api/review/review_schema.h"
+#include "api/rules/review_schema.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"

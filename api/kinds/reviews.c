@@ -1,6 +1,6 @@
 /* Reviews: questions about identity and rights. They are created, answered (server/verbs/reviews.c) and never stored. LocalSubjectAccessReview is
  * SubjectAccessReview for one namespace, so that the right to ask can be given by namespace. SelfSubjectRulesReview is for people and their tools. */
-#include "api/review/review_schema.h"
+#include "api/rules/review_schema.h"
 #include "api/upstream/upstream.h"
 
 /* SubjectAccessReview: may somebody do something? */

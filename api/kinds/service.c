@@ -1,5 +1,5 @@
 /* Service: a name, and mostly an address, for pods that come and go. */
-#include "api/cluster/service_rules.h"
+#include "api/core/service_rules.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"

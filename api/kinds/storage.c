@@ -1,8 +1,8 @@
 /* StorageClass, PersistentVolume and PersistentVolumeClaim: a sort of storage, storage that is there, and storage that is asked for. */
-#include "api/cluster/volume_rules.h"
+#include "api/core/pod_validate.h"
+#include "api/core/volume_rules.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
-#include "api/pod/pod_validate.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
@@ -411,9 +411,6 @@ static void prepare_create(struct object *o, struct arena *a)
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
 	json_set(a, o->fields, STR("status"), status);
 	mirror_sources(o, a);
-	/* In kube-apiserver the admission plugin StorageObjectInUseProtection does so, which is
-	 * on by default. */
-	meta_add_finalizer(&o->meta, a, STR("kubernetes.io/pvc-protection"));
 }
 
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)

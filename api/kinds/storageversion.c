@@ -7,7 +7,7 @@
 #include <assert.h>
 
 /* StorageVersion: the version in which the replicas of this server store a kind, and those in which
- * its objects are stored. Servers write them (migration/), clients only read. Its status is that of
+ * its objects are stored. Servers write them (storage/engine), clients only read. Its status is that of
  * internal.apiserver.k8s.io/v1alpha1, and more. */
 
 /* ---- schema ---- */
@@ -167,7 +167,7 @@ static struct kind storageversion = {
 KIND_REGISTER(storageversion)
 
 /* StorageMigration: asks that all objects of a resource be stored in the version that all replicas
- * write, and shows the progress. migration/ carries it out. Its conditions are those of
+ * write, and shows the progress. storage/engine carries it out. Its conditions are those of
  * storagemigration.k8s.io/v1beta1 StorageVersionMigration. */
 
 /* ---- schema ---- */

@@ -1,7 +1,7 @@
 /* ReplicationController, ReplicaSet, Deployment and DaemonSet: workloads of which annals keeps the objects. Nobody here makes their pods
  * (docs/explanation/statefulsets.md: the one workload that is run). */
+#include "api/core/pod_columns.h"
 #include "api/model/members.h"
-#include "api/pod/pod_columns.h"
 #include "api/rules/selector.h"
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"

@@ -116,7 +116,4 @@ struct delegates {
 	void (*write_missing)(void *ctx, struct buf *out);
 };
 
-/* Copies a struct trust and the texts in it. */
-void trust_copy(struct trust *ret, const struct trust *from, struct arena *a);
-
 #endif

@@ -5,6 +5,9 @@
  * list. It is never written afterwards and needs no lock. A mistake in a declaration aborts at
  * the start of any program, so no test can miss it. */
 #include "api/model/kind.h"
+
+#include "api/model/protobuf.h"
+#include "api/model/protobuf_write.h"
 #include "api/model/storage_version.h"
 #include "base/base64.h"
 #include "base/clock.h"
@@ -12,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -340,7 +344,7 @@ void feature_enable(enum feature f, bool is_enabled)
 
 /* ---- stored versions ----
  *
- * Flags set here in which version a kind is stored. Writers follow storage/agreement, since all
+ * Flags set here in which version a kind is stored. Writers follow the replicas' agreement, since all
  * replicas must read it. Names are upstream's GroupResource, so that flags, metrics and objects
  * call a kind alike. */
 
@@ -475,4 +479,28 @@ void storage_version_hash(const struct kind *k, const struct version *v, char ou
 	buf_done(&text);
 	base64_encode(out, (struct str){(const char *)sum, HASHED_BYTES});
 	out[STORAGE_VERSION_HASH_SIZE - 1] = 0;
+}
+
+/* ---- protobuf ---- */
+
+/* Looking at all fields of a pod takes longer than a whole answer, so the result is remembered. Types are static: an address names the
+ * type, and its last bit has the result. */
+bool protobuf_has_objects(const struct kind *k, const struct version *v)
+{
+	enum { REMEMBERED = 256, KNOWS = 1 };
+	static _Atomic uintptr_t remembered[REMEMBERED];
+	const struct type *type = version_type(k, v);
+	/* Clients ask for protobuf wherever they may have it. For our own group nobody has the generated code that would read it. */
+	if (str_is(str_of(v->group), "annals.dev")) {
+		return false;
+	}
+	uintptr_t name = (uintptr_t)type;
+	_Atomic uintptr_t *place = &remembered[name / _Alignof(struct type) % REMEMBERED];
+	uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);
+
+	if ((found & ~(uintptr_t)KNOWS) != name) {
+		found = name | (protobuf_knows(type) ? KNOWS : 0);
+		atomic_store_explicit(place, found, memory_order_relaxed);
+	}
+	return found & KNOWS;
 }

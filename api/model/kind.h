@@ -94,7 +94,7 @@ struct selectable_field {
 };
 
 /* The handlers of requests that are no CRUD, called instead of the verb's function. Each is a row
- * of the table in server/verbs/extensions.c. */
+ * of the table in server/verbs/create.c. */
 enum extension {
 	EXTENSION_NONE,
 	EXTENSION_REVIEW,    /* of a kind: a question about an identity or its rights */
@@ -112,9 +112,6 @@ struct view {
 	const char *const *path; /* of the field that can be written, the same in both kinds: {"spec", "replicas", NULL} */
 	struct json *(*show)(const struct object *o, struct arena *a); /* the view's fields */
 	void (*take)(struct object *o, const struct object *sent, struct arena *a);
-	/* Why it cannot be taken into the object, empty: it can. Of views that are only posted (v1 Binding), which have no path and show
-	 * nothing. */
-	struct str (*refuse)(const struct object *o, struct arena *a);
 };
 /* The view of an object: its names, its versions, and what it shows. Nobody owns anything of it (api/patch/managed.h has more to say). */
 struct object *view_show(const struct view *v, const struct object *o, struct arena *a);

@@ -108,28 +108,6 @@ static const struct type *shared_type(struct str api_version, struct str kind)
 	return NULL;
 }
 
-/* To look at all fields of pods takes longer than to answer, so the result is remembered by the version's type. Types are static: the
- * address of a type identifies it, and its last bit holds the result. */
-bool protobuf_has_objects(const struct kind *k, const struct version *v)
-{
-	enum { REMEMBERED = 256, KNOWS = 1 };
-	static _Atomic uintptr_t remembered[REMEMBERED];
-	const struct type *type = version_type(k, v);
-	/* Clients ask for protobuf wherever they may have it. For our own group nobody has the generated code that would read it. */
-	if (str_is(str_of(v->group), "annals.dev")) {
-		return false;
-	}
-	uintptr_t name = (uintptr_t)type;
-	_Atomic uintptr_t *place = &remembered[name / _Alignof(struct type) % REMEMBERED];
-	uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);
-
-	if ((found & ~(uintptr_t)KNOWS) != name) {
-		found = name | (protobuf_knows(type) ? KNOWS : 0);
-		atomic_store_explicit(place, found, memory_order_relaxed);
-	}
-	return found & KNOWS;
-}
-
 static const struct type *protobuf_list_type(const struct type *item, struct arena *a)
 {
 	struct type *list = arena_new(a, struct type), *items = arena_new(a, struct type);

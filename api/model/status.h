@@ -48,7 +48,10 @@ struct status {
 	struct str continue_token; /* 410 of a paged LIST: metadata.continue */
 };
 
-void status_init(struct status *st, struct arena *a);
+static inline void status_init(struct status *st, struct arena *a)
+{
+	*st = (struct status){.arena = a};
+}
 void status_set(struct status *st, int code, const char *reason, const char *format, ...) _printf_(4, 5);
 void status_add_cause(struct status *st, const char *reason, struct str field, struct str message); /* text copied */
 

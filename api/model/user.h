@@ -40,8 +40,4 @@ static inline bool user_in_group(const struct user *u, struct str group)
 	return false;
 }
 
-/* Texts stay the user's. */
-struct json *user_info_json(const struct user *u, struct arena *a);  /* authentication.k8s.io/v1 UserInfo */
-struct json *user_extra_json(const struct user *u, struct arena *a); /* {key: [value, ...], ...} */
-
 #endif

@@ -1,9 +1,9 @@
 /* The order of checks is the order of causes in the 422, so it is upstream's, with its duplicates. */
 #include "api/workload/replica_rules.h"
 
+#include "api/core/pod_defaults.h"
+#include "api/core/pod_validate.h"
 #include "api/model/members.h"
-#include "api/pod/pod_defaults.h"
-#include "api/pod/pod_validate.h"
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"
 #include "api/workload/shared_rules.h"

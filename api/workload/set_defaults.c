@@ -2,9 +2,9 @@
  * without the generation that belongs to it. */
 #include "api/workload/set_defaults.h"
 
+#include "api/core/pod_defaults.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
-#include "api/pod/pod_defaults.h"
 #include "api/rules/spec_status.h"
 #include "api/workload/set_forms.h"
 #include "api/workload/set_validate.h"

@@ -2,8 +2,8 @@
  * upstream's, with its duplicates. The rules of annals.dev/v1beta1 are at the end. */
 #include "api/workload/set_validate.h"
 
+#include "api/core/pod_validate.h"
 #include "api/model/members.h"
-#include "api/pod/pod_validate.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
 #include "api/upstream/upstream.h"

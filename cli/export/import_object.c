@@ -2,9 +2,9 @@
  * complete. So an import that is resumed makes the same uids, without a list of them. */
 #include "cli/export/import.h"
 
+#include "api/diff/state.h"
 #include "api/model/members.h"
 #include "api/patch/managed.h"
-#include "api/record/state.h"
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/sha256.h"

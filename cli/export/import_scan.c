@@ -1,9 +1,9 @@
 /* The first pass: everything that the file alone can say. The store is not asked, and no trouble ends the pass, so that all of them are reported at once.
  * Which objects come first is found when the whole file has been read: an owner may stand behind what it owns. Levels are the longest ways from objects
  * that need nothing (Kahn's algorithm). Objects that own each other in a circle have no level: they come last. */
+#include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 #include "api/rules/validate.h"
 #include "base/hex.h"
 #include "base/sha256.h"

@@ -2,12 +2,12 @@
  * have one resourceVersion, and a watch that breaks among their events would miss some. Only a History is written together with the revision that it
  * names, as servers do.
  *
- * The process registers as a server does (storage/agreement/agreement.h). So it writes the version that running servers write, and nothing after its
+ * The process registers as a server does (storage/engine/agreement.h). So it writes the version that running servers write, and nothing after its
  * lease has ended. */
 #include "cli/export/import.h"
 
 #include "base/clock.h"
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 #include "storage/keys.h"
 
 #include <errno.h>

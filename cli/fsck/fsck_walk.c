@@ -2,9 +2,9 @@
  * a fault. A key that annals does not write is a finding too: another program uses this prefix.
  * Questions about other keys are collected and asked together: a round trip for each would be slow.
  * Millions of uids must fit into memory, so digests of one size stand for them. */
+#include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
-#include "api/record/changes.h"
 #include "base/sha256.h"
 #include "cli/fsck/fsck_private.h"
 #include "cli/fsck/fsck_store.h"

@@ -1,9 +1,9 @@
 /* The commands that read revisions: history, show, diff. A revision is live if a Pod has its label, or a Dependent needs it
  * (only annals' own revisions). A user who may read revisions but no Pods gets "<unknown>" in that column. */
+#include "api/diff/changes.h"
 #include "api/diff/diff.h"
 #include "api/diff/line_diff.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 #include "base/yaml.h"
 #include "cli/kubectl/kubectl.h"
 

@@ -8,8 +8,8 @@
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
-#include "api/record/state.h"
+#include "api/diff/changes.h"
+#include "api/diff/state.h"
 #include "cli/kubectl/log_entries.h"
 
 #include <assert.h>

@@ -1,9 +1,9 @@
 /* Undo for recorded states. The patch is the difference between the object and the result of put_back(), for the version
  * that was read. So a write in between is never lost: undo then reads everything again. */
 #include "api/diff/diff.h"
+#include "api/diff/state.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/put_back.h"
 

@@ -1,7 +1,7 @@
 /* The command verify: is what was recorded still as it was recorded? The rules are in api/record/changes.h. */
+#include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 #include "cli/common/command.h"
 #include "cli/kubectl/kubectl.h"
 

@@ -1,8 +1,8 @@
 /* The changes that `log` prints, and the reason if there are none. A History counts all its changes, and lists the last
  * ones. So each change has a known number, and none is taken twice, whichever list or event shows it. */
 #include "cli/kubectl/log_entries.h"
+#include "api/diff/changes.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 #include "base/clock.h"
 #include "cli/kubectl/kubectl.h"
 

@@ -3,8 +3,8 @@
  * the very request that the dry run has tried, with the object's uid and resourceVersion in it. The
  * write works everything out anew, and is sent only where that comes to the same request. */
 #include "api/diff/hunks.h"
+#include "api/diff/state.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 #include "base/hex.h"
 #include "base/keyed_hash.h"
 #include "cli/kubectl/kubectl_undo.h"

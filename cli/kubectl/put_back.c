@@ -3,8 +3,8 @@
  * the old one, so those parts are carried over. */
 #include "cli/kubectl/put_back.h"
 
+#include "api/diff/state.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 
 #include <assert.h>
 

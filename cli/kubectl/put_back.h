@@ -10,7 +10,7 @@
 
 struct put_back {
 	const struct json *live;     /* the object now; NULL: it is gone */
-	const struct json *state;    /* its state now, with nothing redacted (api/record/state.h); NULL: it is gone */
+	const struct json *state;    /* its state now, with nothing redacted (api/diff/state.h); NULL: it is gone */
 	const struct json *recorded; /* the wanted state */
 	struct arena *arena;         /* holds all results */
 

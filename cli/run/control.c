@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cli/common/command.h"
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 #include "controllers/runner.h"
 
 #include <errno.h>

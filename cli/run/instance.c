@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "cli/common/command.h"
-#include "migration/migrator.h"
 #include "server/metrics/certificate_metrics.h"
 #include "server/server.h"
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
+#include "storage/engine/migrator.h"
 #include "storage/memory/memory.h"
 #include "storage/upkeep.h"
 

@@ -17,7 +17,7 @@
 enum { FAKE_NODES_MAX = 5000 }; /* what Kubernetes says a cluster may have */
 /* Settings of controllers that come from flags. */
 struct controller_settings {
-	const char *statefulset_history; /* --statefulset-history: the carrier's name (controllers/history/history.h) */
+	const char *statefulset_history;   /* --statefulset-history: the carrier's name (controllers/kit/history.h) */
 	int64_t statefulset_history_limit; /* an upper limit for every revisionHistoryLimit; 0: none */
 	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
 };

@@ -12,7 +12,7 @@
 #ifndef CONTROLLERS_RECORDER_LEDGER_H
 #define CONTROLLERS_RECORDER_LEDGER_H
 
-#include "api/record/state.h"
+#include "api/diff/state.h"
 #include "client/workqueue.h"
 #include "controllers/recorder/recording.h"
 

@@ -6,8 +6,8 @@
  * write what waits there (scribe.c). Without Recorders there is only the watch for them.
  *
  * `lock` guards the Recorders and the wake-up. No other lock is held with it. */
+#include "api/diff/state.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "controllers/recorder/follow.h"

@@ -3,7 +3,7 @@
 #ifndef CONTROLLERS_RECORDER_RECORDING_H
 #define CONTROLLERS_RECORDER_RECORDING_H
 
-#include "api/record/state.h"
+#include "api/diff/state.h"
 #include "api/rules/selector.h"
 #include "client/api_resources.h"
 #include "client/item.h"

@@ -2,9 +2,9 @@
 #ifndef CONTROLLERS_RECORDER_SCRIBE_PLAN_H
 #define CONTROLLERS_RECORDER_SCRIBE_PLAN_H
 
+#include "api/diff/changes.h"
+#include "api/diff/state.h"
 #include "api/model/digest.h"
-#include "api/record/changes.h"
-#include "api/record/state.h"
 #include "controllers/recorder/recording.h"
 
 /* One observation of an object. */

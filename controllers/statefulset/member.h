@@ -3,7 +3,7 @@
 #ifndef CONTROLLERS_STATEFULSET_MEMBER_H
 #define CONTROLLERS_STATEFULSET_MEMBER_H
 
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 #include "controllers/statefulset/set.h"
 
 #define LABEL_REVISION "controller-revision-hash" /* the name of the revision that the pod was made from */

@@ -1,8 +1,8 @@
 /* Reads fields from apps/v1 if that API version shows the same object, since annals.dev/v1beta1
  * lacks some of them. */
 #include "controllers/statefulset/set.h"
+#include "api/core/pod_defaults.h"
 #include "api/model/members.h"
-#include "api/pod/pod_defaults.h"
 #include "api/rules/spec_status.h"
 #include "base/clock.h"
 #include "controllers/kit/meta.h"

@@ -4,7 +4,7 @@
 #define CONTROLLERS_STATEFULSET_SET_H
 
 #include "api/rules/selector.h"
-#include "controllers/ownership/ownership.h"
+#include "controllers/kit/ownership.h"
 
 struct set_status {
 	int64_t observed_generation, collisions;

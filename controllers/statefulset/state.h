@@ -2,11 +2,11 @@
 #ifndef CONTROLLERS_STATEFULSET_STATE_H
 #define CONTROLLERS_STATEFULSET_STATE_H
 
+#include "controllers/kit/adoption.h"
 #include "controllers/kit/counters.h"
 #include "controllers/kit/event_writer.h"
-#include "controllers/ownership/adoption.h"
-#include "controllers/ownership/family.h"
-#include "controllers/ownership/own_writes.h"
+#include "controllers/kit/family.h"
+#include "controllers/kit/own_writes.h"
 #include "controllers/statefulset/pass.h"
 
 /* The kinds whose own writes are noted: indexes of own_writes. */

@@ -9,7 +9,7 @@
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "controllers/kit/meta.h"
-#include "controllers/ownership/route.h"
+#include "controllers/kit/route.h"
 #include "controllers/statefulset/state.h"
 
 enum {

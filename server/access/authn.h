@@ -25,7 +25,7 @@ int authn_new(struct authn **ret, const struct authn_options *options, struct bu
 struct authn *authn_free(struct authn *a);
 /* Returns 0 with *ret in the request's arena (groups include system:authenticated or
  * system:unauthenticated); 1 with 401 or 503 in st; or ASK_FIRST. Tokens are compared in
- * constant time. The caller handles Impersonate-* headers (server/access/impersonate.h). */
+ * constant time. The caller handles Impersonate-* headers (impersonate(), server/access/authz.h). */
 int authn_request(struct authn *authn, struct http_exchange *x, struct questions *questions, struct user **ret, struct arena *a,
 	struct status *st);
 /* Finds the user of a bearer token. Returns true with *ret as above. */

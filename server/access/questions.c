@@ -28,16 +28,6 @@ static void note(
 	a->start = start;
 }
 
-bool questions_is_noted(const struct questions *a)
-{
-	return a->noted != NULL;
-}
-
-bool questions_notes_access(const struct questions *a)
-{
-	return a->noted && a->accesses && a->noted == &a->accesses->q.base;
-}
-
 static bool is_answered(const struct questions *a, const struct question *q)
 {
 	return q != a->noted;
@@ -53,11 +43,6 @@ bool questions_start(struct questions *a)
 	}
 	a->noted = NULL;
 	return true;
-}
-
-void questions_settle(struct questions *a)
-{
-	a->noted = NULL;
 }
 
 /* ---- tokens ---- */

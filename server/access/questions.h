@@ -70,14 +70,25 @@ void questions_begin_write(struct questions *a, struct arena *by_phase);
 /* Drops the answers of webhooks, and frees their memory. */
 void questions_forget_webhooks(struct questions *a);
 
-bool questions_is_noted(const struct questions *a);     /* something must be asked first */
-bool questions_notes_access(const struct questions *a); /* and that is who may do what */
+/* Returns true when something must be asked first. */
+static inline bool questions_is_noted(const struct questions *a)
+{
+	return a->noted != NULL;
+}
+/* Returns true when the question is who may do what. */
+static inline bool questions_notes_access(const struct questions *a)
+{
+	return a->noted && a->accesses && a->noted == &a->accesses->q.base;
+}
 
 /* Asks the noted question. Returns true when the answer is there already. Otherwise done() will
  * be called, or has been. Until then the request's memory belongs to the answering thread, and
  * the caller may only suspend. */
 bool questions_start(struct questions *a);
 /* done() was called, and the request goes on. */
-void questions_settle(struct questions *a);
+static inline void questions_settle(struct questions *a)
+{
+	a->noted = NULL;
+}
 
 #endif

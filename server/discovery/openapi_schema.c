@@ -620,18 +620,38 @@ const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const
 	return v->method ? v : NULL;
 }
 
+/* What the documents say of an extension whose answer is no object of the kind. */
+static const struct extension_documents {
+	const char *const *types; /* NULL: it answers as its verb does */
+	enum openapi_payload payload;
+	unsigned parameters;
+} documents_of_extension[] = {
+	[EXTENSION_DIFF] = {openapi_diff_types, PAYLOAD_PATCH, PARAMETERS_DIFF},
+};
+
+static const struct extension_documents *path_extension(const struct openapi_path *p)
+{
+	bool has_row = p->sub && p->sub->extension < ARRAY_SIZE(documents_of_extension);
+
+	return has_row && documents_of_extension[p->sub->extension].types ? &documents_of_extension[p->sub->extension] : NULL;
+}
+
 enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v)
 {
-	if (p->sub && p->sub->extension == EXTENSION_DIFF) {
-		return PAYLOAD_PATCH;
+	const struct extension_documents *extension = path_extension(p);
+
+	if (extension) {
+		return extension->payload;
 	}
 	return v->verb == VERB_DELETE && p->kind->delete_answers_object ? PAYLOAD_OBJECT : v->answer;
 }
 
 const char *const *openapi_answer_types(const struct openapi_path *p, const struct openapi_verb *v)
 {
-	if (p->sub && p->sub->extension == EXTENSION_DIFF) {
-		return openapi_diff_types;
+	const struct extension_documents *extension = path_extension(p);
+
+	if (extension) {
+		return extension->types;
 	}
 	if (protobuf_has_objects(p->kind, p->version)) {
 		return v->answer == PAYLOAD_LIST ? list_media_types_protobuf : media_types_protobuf;
@@ -689,11 +709,11 @@ struct path_walk {
 static void walk_path(struct path_walk *w, const struct path_level *level, struct openapi_path *p)
 {
 	const char *const parts[] = {w->root, p->kind->resource, p->sub ? p->sub->name : NULL};
+	const struct extension_documents *extension = path_extension(p);
 
 	p->path = fill_in(w->builder->arena, level->format, parts);
 	p->level = level->level;
-	p->parameters = level->parameters | PARAMETERS_EVERYWHERE |
-		(p->sub && p->sub->extension == EXTENSION_DIFF ? PARAMETERS_DIFF : 0U);
+	p->parameters = level->parameters | PARAMETERS_EVERYWHERE | (extension ? extension->parameters : 0U);
 	if (openapi_next_verb(p, NULL)) {
 		w->add(w->ctx, p);
 	}

@@ -349,6 +349,28 @@ static void authorities_open(struct authorities *set, struct str *pem, const cha
 
 /* ---- life ---- */
 
+/* A copy is in one arena: a follower of the cluster's configuration can then swap all of it at once. */
+static const struct str *texts_copy(const struct str *from, size_t n, struct arena *a)
+{
+	struct str *all = arena_array(a, struct str, n);
+	for (size_t i = 0; i < n; i++) {
+		all[i] = arena_dup(a, from[i]);
+	}
+	return all;
+}
+
+static void trust_copy(struct trust *ret, const struct trust *from, struct arena *a)
+{
+	*ret = *from;
+	ret->client_ca = arena_dup(a, from->client_ca);
+	ret->front_ca = arena_dup(a, from->front_ca);
+	ret->front_names = texts_copy(from->front_names, from->n_front_names, a);
+	ret->user_headers = texts_copy(from->user_headers, from->n_user_headers, a);
+	ret->uid_headers = texts_copy(from->uid_headers, from->n_uid_headers, a);
+	ret->group_headers = texts_copy(from->group_headers, from->n_group_headers, a);
+	ret->extra_prefixes = texts_copy(from->extra_prefixes, from->n_extra_prefixes, a);
+}
+
 struct verifier *verifier_new(const struct trust *trust, struct buf *problems)
 {
 	struct verifier *v = mem_new(struct verifier);

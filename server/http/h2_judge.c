@@ -2,6 +2,7 @@
  *
  *   hello   Does a client that begins TLS offer HTTP/2? The keeper asks, to choose the protocol.
  *   frames  Each frame is judged by its head before nghttp2 sees it: nghttp2 ignores some frames without telling us.
+ *   heads   The head of a request, field by field, is judged as that of HTTP/1.1 is (http_head.h).
  *
  * Frames that ask for work and bring nothing (PING, SETTINGS, empty frames) share a budget. Streams that end before
  * their time have another, whoever ends them. A client that overdraws one gets ENHANCE_YOUR_CALM, and its connection
@@ -328,4 +329,107 @@ bool h2_judge_frame(struct h2_connection *c, const char *head, struct str rest)
 	c->frame_left = (uint32_t)hd.length;
 	c->is_frame_kept = is_kept_from_nghttp2(c, &hd);
 	return (hd.type != NGHTTP2_PRIORITY || judge_priority(c, hd.stream_id, rest)) && charge_frame(c, &hd);
+}
+
+/* Heads. The limit counts each field as it comes, so a head that is packed small (a byte can stand for four KiB)
+ * costs no more memory than any other. Fields beyond the limit are counted on, but not kept. */
+
+enum { FIRST_FIELDS = 12 };
+
+static void h2_head_grow(struct h2_head *h, struct arena *a)
+{
+	size_t room = h->room ? MIN(h->room * 2, (size_t)H2_HEAD_FIELDS + 1) : FIRST_FIELDS;
+	struct http_header *fields = arena_alloc(a, room * sizeof(*fields));
+	if (h->n_fields) {
+		memcpy(fields, h->fields, h->n_fields * sizeof(*fields));
+	}
+	h->fields = fields;
+	h->room = room;
+}
+
+static void h2_head_add_field(struct h2_head *h, struct arena *a, struct str name, struct str value)
+{
+	if (h->n_fields == h->room) {
+		h2_head_grow(h, a);
+	}
+	h->fields[h->n_fields++] = (struct http_header){name, value};
+}
+
+static void h2_head_add_pseudo(struct h2_head *h, struct http_head *head, struct str name, struct str value)
+{
+	if (str_is(name, ":method")) {
+		head->method = value;
+	} else if (str_is(name, ":path")) {
+		head->target = value;
+	} else if (str_is(name, ":authority")) {
+		h->authority = value;
+	} else if (str_is(name, ":scheme")) {
+		h->scheme = value;
+	}
+}
+
+bool h2_head_add(struct h2_head *h, struct http_head *head, struct arena *a, struct str name, struct str value, size_t max)
+{
+	h->size += name.n + value.n + H2_HEAD_FIELD_COST;
+	h->is_too_large |= h->size > max || h->n_fields == H2_HEAD_FIELDS;
+	if (h->is_too_large) {
+		return h->size <= 2 * max;
+	}
+	name = arena_dup(a, name);
+	value = arena_dup(a, value);
+	if (str_starts(name, STR(":"))) {
+		h2_head_add_pseudo(h, head, name, value);
+	} else {
+		h->has_host |= str_is(name, "host");
+		h2_head_add_field(h, a, name, str_trim(value));
+	}
+	return true;
+}
+
+static bool is_host(const struct http_header *field, struct str host)
+{
+	return !str_is(field->name, "host") || str_eq_nocase(field->value, host);
+}
+
+/* Handlers look for Host. Two that differ would be two servers. */
+static bool h2_head_settle_host(struct h2_head *h, struct arena *a)
+{
+	if (!h->authority.n) {
+		return true;
+	}
+	if (!h->has_host) {
+		h2_head_add_field(h, a, STR("host"), h->authority);
+		return true;
+	}
+	for (size_t i = 0; i < h->n_fields; i++) {
+		if (!is_host(&h->fields[i], h->authority)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+unsigned h2_head_finish(struct h2_head *h, struct http_head *head, struct arena *a, bool has_body, const char **ret_problem)
+{
+	head->framing.has_body = has_body;
+	head->framing.is_head_request = str_is(head->method, "HEAD");
+	if (h->is_too_large) {
+		*ret_problem = "the request's head is too large";
+		return 431;
+	}
+	if (str_is(head->method, "CONNECT")) {
+		*ret_problem = "this is no proxy";
+		return 400;
+	}
+	if (h->scheme.n && !str_eq_nocase(h->scheme, STR("https")) && !str_eq_nocase(h->scheme, STR("http"))) {
+		*ret_problem = "unsupported scheme";
+		return 400;
+	}
+	if (!h2_head_settle_host(h, a)) {
+		*ret_problem = "Host differs from the authority";
+		return 400;
+	}
+	head->fields = h->fields;
+	head->n_fields = h->n_fields;
+	return http_head_judge(head, ret_problem);
 }

@@ -2,7 +2,7 @@
  *
  *   thread      h2_thread.c      one HTTP thread: an epoll loop, the connections pinned to it, wakes from others
  *   connection  h2_connection.c  one client: its socket, TLS session, struct nghttp2_session and deadlines
- *   judge       h2_judge.c       budgets of a client, and each frame before nghttp2 sees it
+ *   judge       h2_judge.c       budgets of a client, each frame before nghttp2 sees it, and heads
  *   stream      h2_stream.c      one exchange on it: the wire of struct http_exchange
  *
  * The first knows nothing of nghttp2; the others alone include <nghttp2/nghttp2.h>.
@@ -60,6 +60,29 @@ struct h2_peer {
 	struct arena arena;
 	char scratch[PEER_SCRATCH];
 };
+
+/* The head of a request over HTTP/2, field by field. It is judged as that of HTTP/1.1 is (http_head.h), and ends up in the same struct.
+ *
+ * nghttp2 has refused what HTTP/2 calls malformed: unknown or misplaced pseudo header fields, upper case in names, fields of a
+ * connection. Such a stream is reset, and nobody hears of it. */
+enum {
+	H2_HEAD_FIELDS = 100,   /* more are too many */
+	H2_HEAD_FIELD_COST = 32 /* bytes: each field counts with so many besides its text (RFC 9113, 6.5.2) */
+};
+
+/* Zeroed: nothing has come. */
+struct h2_head {
+	size_t size; /* bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
+	size_t n_fields, room;
+	struct http_header *fields;
+	struct str scheme, authority;
+	bool has_host, is_too_large;
+};
+
+/* Copies into the arena what is within the limit. Returns false beyond twice the limit: nobody should read on. */
+bool h2_head_add(struct h2_head *h, struct http_head *head, struct arena *a, struct str name, struct str value, size_t max);
+/* All of it has come. 0; or the status to refuse with, and a sentence. */
+unsigned h2_head_finish(struct h2_head *h, struct http_head *head, struct arena *a, bool has_body, const char **ret_problem);
 
 enum h2_leaving {
 	H2_STAYS,

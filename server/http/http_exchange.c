@@ -9,8 +9,12 @@
  *   settle   the answer is there: on_answered; and on_done, but for a stream
  *   end      the answer is sent or the client has gone: on_done, if it has not been called
  *
- * Below: its answer, and a body that is produced while it is sent. */
+ * Below: its answer, and how many bytes answers hold until they are sent (http_unsent.h). A body that is produced while
+ * it is sent is in http_pump.c. */
+#include "base/thread.h"
 #include "server/http/http_private.h"
+
+#include <assert.h>
 
 #include <assert.h>
 
@@ -50,7 +54,9 @@ bool http_is_draining(const struct http_exchange *x)
 
 void http_vouch(struct http_exchange *x)
 {
-	keeper_vouch(x->server->keeper, x->kept);
+	if (!x->kept->is_vouched) {
+		keeper_vouch(x->server->keeper, x->kept);
+	}
 }
 
 uint64_t http_sent(const struct http_exchange *x)
@@ -300,7 +306,9 @@ void http_exchange_end(struct http_exchange *x, bool is_complete)
 	struct http_server *s = x->server;
 	x->request.is_cut |= !is_complete && !x->is_ended_by_closing;
 	http_set_alarm(x, 0);
-	http_stream_close(x);
+	if (http_exchange_stream_kind(x) != STREAM_NONE) {
+		http_stream_close(x);
+	}
 	x->wire->end(x);
 	if (x->request.head.framing.is_head_request) {
 		x->sent = 0;
@@ -521,132 +529,298 @@ void http_answer_done(struct http_exchange *x)
 	mem_free(x->flat);
 }
 
-/* Streams: bodies that are produced while they are sent. There are two ways:
+/* Unsent answers.
  *
- *   driven  The wire asks for more when the socket takes more. While there is nothing to send, the exchange is parked.
- *   pumped  Watches over HTTP/1.1. libmicrohttpd sends the head only. Then the pump has the socket until the stream
- *           ends: waking a connection in libmicrohttpd costs too much for every event (http_pump.h).
- *
- * A wake may come at any time from any thread until `closed` has returned. So each stream is closed exactly once, and
- * before that everything in here that could wake it lets go of it: the list that a drain walks, and the alarm. */
+ * Each HTTP thread puts its answers into a list of its own, so threads do not contend for a lock while there is room.
+ * Progress is only noted: an answer that has moved goes to its new place at the next search for the oldest. */
 
-void http_stream_wake(struct http_exchange *x)
+enum {
+	GRACE_MS = 1000, /* without progress: then an answer gives way to one that is about to be made */
+	HASTE_MS = 100,  /* the same for answers of a user who is far above the share */
+	WALK_MAX = 4096, /* answers of others that are passed in a shard while looking for one of a connection or user */
+};
+
+static unsigned this_shard(void)
 {
-	if (http_exchange_stream_kind(x) == STREAM_PUMPED) {
-		pump_wake(&x->pumped);
-		return;
+	static _Atomic unsigned n_threads;
+	static _Thread_local unsigned number;
+	if (!number) {
+		number = 1 + atomic_fetch_add_explicit(&n_threads, 1, memory_order_relaxed);
 	}
-	struct http_server *s = x->server;
-	http_begin_wake(s);
-	bool was_parked = atomic_exchange_explicit(&x->stream_wait, WAIT_WOKEN, memory_order_acq_rel) == WAIT_PARKED;
-	http_end_wake(s, was_parked ? x : NULL);
+	return number % UNSENT_SHARDS;
 }
 
-/* libmicrohttpd has no turns: so after a burst of expensive work there is a pause, in which each of
- * its connections is looked at. */
-bool http_is_late(const struct http_exchange *x)
+void unsent_init(struct unsent *u, size_t limit, size_t ceiling)
 {
-	enum { BURST_NS = 5000000, PAUSE_NS = 2000000 };
-	static _Thread_local int64_t began_ns, pause_ns;
-	int64_t now_ns = clock_mono_ns();
-	if (x->stream) {
-		return h2_stream_is_late(x->stream);
+	u->limit = limit;
+	u->ceiling = MAX(ceiling, limit);
+	for (size_t i = 0; i < UNSENT_SHARDS; i++) {
+		pthread_mutex_init(&u->shards[i].lock, NULL);
+		list_init(&u->shards[i].answers);
 	}
-	if (now_ns < pause_ns) {
-		return true;
+}
+
+void unsent_done(struct unsent *u)
+{
+	for (size_t i = 0; i < UNSENT_SHARDS; i++) {
+		pthread_mutex_destroy(&u->shards[i].lock);
 	}
-	if (began_ns < pause_ns) {
-		began_ns = now_ns;
-	} else if (now_ns - began_ns > BURST_NS) {
-		pause_ns = now_ns + PAUSE_NS;
-		return true;
+}
+
+static struct http_exchange *exchange_at(struct list *link)
+{
+	return container_of(list_entry(link, struct unsent_answer, link), struct http_exchange, unsent);
+}
+
+/* Giving way. */
+
+/* Over HTTP/1.1 libmicrohttpd sends what is in memory, and does not say how far it is. */
+static int64_t moved_ms(struct http_exchange *x)
+{
+	_Atomic int64_t *moved = x->connection ? &x->connection->wire.moved_ms : &x->unsent.moved_ms;
+	return atomic_load_explicit(moved, memory_order_relaxed);
+}
+
+/* The answer that has moved longest ago; NULL: there is none. With the shard's lock. */
+static struct http_exchange *oldest_of(struct unsent_shard *shard)
+{
+	while (!list_is_empty(&shard->answers)) {
+		struct http_exchange *x = exchange_at(shard->answers.next);
+		int64_t moved = moved_ms(x);
+		if (moved <= x->unsent.since_ms) {
+			return x;
+		}
+		x->unsent.since_ms = moved;
+		list_remove(&x->unsent.link);
+		list_append(&shard->answers, &x->unsent.link);
+	}
+	return NULL;
+}
+
+/* With the shard's lock, behind which the exchange is still there. */
+static void evict(struct unsent *u, struct http_exchange *x)
+{
+	assert_locked(&x->unsent.shard->lock);
+	assert(x->unsent.n > 0 && !atomic_load_explicit(&x->unsent.is_evicted, memory_order_relaxed));
+	list_remove(&x->unsent.link);
+	atomic_store_explicit(&x->unsent.is_evicted, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&u->leaving, x->unsent.n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&x->kept->leaving_n, x->unsent.n, memory_order_relaxed);
+	shares_count(&u->shares, x->request.payer.user, -(ptrdiff_t)x->unsent.n);
+	http_count(&x->server->answers_evicted, 1);
+	x->wire->evict(x);
+}
+
+/* False: none has been still since then. */
+static bool evict_oldest(struct unsent *u, int64_t still_since_ms)
+{
+	struct unsent_shard *best = NULL;
+	int64_t oldest = still_since_ms;
+	for (size_t i = 0; i < UNSENT_SHARDS; i++) {
+		struct unsent_shard *shard = &u->shards[i];
+		pthread_mutex_lock(&shard->lock);
+		const struct http_exchange *x = oldest_of(shard);
+		if (x && x->unsent.since_ms <= oldest) {
+			oldest = x->unsent.since_ms;
+			best = shard;
+		}
+		pthread_mutex_unlock(&shard->lock);
+	}
+	if (!best) {
+		return false;
+	}
+	pthread_mutex_lock(&best->lock);
+	struct http_exchange *x = oldest_of(best);
+	bool is_still = x && x->unsent.since_ms <= still_since_ms;
+	if (is_still) {
+		evict(u, x);
+	}
+	pthread_mutex_unlock(&best->lock);
+	return is_still;
+}
+
+/* Evicts one answer in the shard: of the connection, or where there is none of the user. */
+static bool evict_in(
+	struct unsent *u, struct unsent_shard *shard, const struct keeper_connection *c, uint64_t user, int64_t still_since_ms)
+{
+	unsigned n_passed = 0;
+	bool is_found = false;
+	pthread_mutex_lock(&shard->lock);
+	oldest_of(shard);
+	list_for_each_safe(it, &shard->answers) {
+		struct http_exchange *x = exchange_at(it);
+		if (is_found || ++n_passed > WALK_MAX || x->unsent.since_ms > still_since_ms) {
+			break;
+		}
+		bool is_meant = c ? x->kept == c : x->request.payer.user == user && !x->request.payer.is_privileged;
+		if (is_meant && moved_ms(x) <= still_since_ms) {
+			evict(u, x);
+			is_found = true;
+		}
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return is_found;
+}
+
+/* All answers of a connection belong to this thread, so they are in its shard. */
+static bool evict_of_connection(struct unsent *u, const struct keeper_connection *c, int64_t still_since_ms)
+{
+	return evict_in(u, &u->shards[this_shard()], c, 0, still_since_ms);
+}
+
+/* Looks in this thread's shard first, where others wait least for the lock. */
+static bool evict_of_user(struct unsent *u, uint64_t user, int64_t still_since_ms)
+{
+	for (size_t i = 0; i < UNSENT_SHARDS; i++) {
+		struct unsent_shard *shard = &u->shards[(this_shard() + i) % UNSENT_SHARDS];
+		if (evict_in(u, shard, NULL, user, still_since_ms)) {
+			return true;
+		}
 	}
 	return false;
 }
 
-/* With the lock: a stream in the list is not closed, so it may be woken. A wake takes no lock of
- * ours. */
-void http_stream_wake_all(struct http_server *s)
+/* Counting. */
+
+static size_t used(const struct unsent *u)
 {
-	pthread_mutex_lock(&s->streams_lock);
-	list_for_each(it, &s->streams) {
-		http_stream_wake(list_entry(it, struct http_exchange, stream_link));
-	}
-	pthread_mutex_unlock(&s->streams_lock);
+	return atomic_load_explicit(&u->used, memory_order_relaxed);
 }
 
-/* The lock is not held while the alarm's or the handler's locks are taken. */
-void http_stream_close(struct http_exchange *x)
+/* Bytes without those that have been asked to give way: they will be gone soon. */
+static size_t staying(const struct unsent *u)
 {
-	struct http_server *s = x->server;
-	if (http_exchange_stream_kind(x) == STREAM_NONE || x->is_stream_closed) {
+	size_t n = used(u), leaving = atomic_load_explicit(&u->leaving, memory_order_relaxed);
+	return n - MIN(n, leaving);
+}
+
+static size_t staying_on(const struct keeper_connection *c)
+{
+	size_t leaving = atomic_load_explicit(&c->leaving_n, memory_order_relaxed);
+	return c->unsent_n - MIN(c->unsent_n, leaving);
+}
+
+void unsent_count(struct unsent *u, uint64_t user, ptrdiff_t n)
+{
+	atomic_fetch_add_explicit(&u->used, (size_t)n, memory_order_relaxed);
+	shares_count(&u->shares, user, n);
+}
+
+enum above { BY_ANYTHING, BY_HALF };
+
+/* Nobody privileged is. */
+static bool is_above_share(const struct unsent *u, const struct payer *payer, enum above above)
+{
+	size_t mine = shares_held(&u->shares, payer->user);
+	size_t share = share_of(share_limit(u->limit, false), staying(u), mine);
+
+	return !payer->is_privileged && mine > share + (above == BY_HALF ? share / 2 : 0);
+}
+
+bool unsent_is_full(const struct unsent *u, const struct payer *payer)
+{
+	return staying(u) > share_limit(u->limit, false) || is_above_share(u, payer, BY_ANYTHING);
+}
+
+bool unsent_has_room_for_writes(const struct unsent *u, const struct payer *payer)
+{
+	bool has_room = staying(u) <= u->limit + share_limit(u->ceiling - u->limit, false);
+
+	return payer->is_privileged || (has_room && !is_above_share(u, payer, BY_ANYTHING));
+}
+
+static void set(struct http_exchange *x, size_t n)
+{
+	struct unsent *u = &x->server->unsent;
+	ptrdiff_t more = (ptrdiff_t)n - (ptrdiff_t)x->unsent.n;
+	if (more == 0) {
 		return;
 	}
-	x->is_stream_closed = true;
-	pthread_mutex_lock(&s->streams_lock);
-	list_remove(&x->stream_link);
-	s->n_streams--;
-	pthread_mutex_unlock(&s->streams_lock);
-	http_set_alarm(x, 0);
-	x->stream_ops->closed(x->stream_context, x);
+	x->unsent.n = n;
+	x->kept->unsent_n += (size_t)more;
+	atomic_fetch_add_explicit(&u->used, (size_t)more, memory_order_relaxed);
+	if (!atomic_load_explicit(&x->unsent.is_evicted, memory_order_relaxed)) {
+		shares_count(&u->shares, x->request.payer.user, more);
+	}
 }
 
-ssize_t http_stream_read(struct http_exchange *x, char *p, size_t max)
+static bool fits_user(const struct unsent *u, const struct payer *payer, size_t n)
 {
-	ssize_t n = x->stream_ops->read(x->stream_context, x, p, max);
-	if (n > 0) {
-		x->sent += (uint64_t)n;
-	}
-	return n;
+	return payer->is_privileged ||
+		share_fits(share_limit(u->limit, false), staying(u), shares_held(&u->shares, payer->user), n);
 }
 
-/* A body shorter than its announced length is cut: the client would take the next answer for its
- * rest. */
-static ssize_t stream_end_driven(struct http_exchange *x, bool is_cut)
+bool unsent_grant(struct http_exchange *x, size_t n)
 {
-	bool is_short = x->answer_length != HTTP_LENGTH_UNKNOWN && x->sent < x->answer_length;
-	x->request.is_cut = is_cut || is_short;
-	http_stream_close(x);
-	return x->request.is_cut ? -2 : -1;
+	struct unsent *u = &x->server->unsent;
+	const struct payer *payer = &x->request.payer;
+	size_t limit = share_limit(u->limit, payer->is_privileged), share = u->limit / 2;
+	int64_t still_since_ms = clock_mono_ms() - GRACE_MS;
+	set(x, 0);
+	/* An answer larger than a connection's share is granted to one at a time. */
+	bool fits_share = n <= share || staying_on(x->kept) <= share / 4;
+	size_t wanted = n <= share ? n : 0;
+	while (staying_on(x->kept) + wanted > share && evict_of_connection(u, x->kept, still_since_ms)) {
+	}
+	while (!fits_user(u, payer, n) && evict_of_user(u, payer->user, still_since_ms)) {
+	}
+	if (!fits_user(u, payer, n)) {
+		return false;
+	}
+	while (staying(u) + n > limit && evict_oldest(u, still_since_ms)) {
+	}
+	fits_share &= staying_on(x->kept) + wanted <= share;
+	set(x, n);
+	bool is_alone = staying(u) - n <= u->limit / 8;
+	bool has_room = staying(u) <= limit && used(u) <= u->limit + u->limit / 8;
+	if (fits_share && (is_alone || has_room)) {
+		return true;
+	}
+	set(x, 0);
+	return false;
 }
 
-/* Between read's "nothing" and the parking a wake may come: then http_exchange_park() finds its
- * mark. So the mark of earlier wakes is wiped before the read, which sees what they were for. */
-ssize_t http_stream_drive(struct http_exchange *x, char *p, size_t max)
+void unsent_add(struct http_exchange *x, size_t n)
 {
-	if (atomic_load_explicit(&x->server->is_cutting, memory_order_acquire)) {
-		return stream_end_driven(x, true);
+	assert(!x->unsent.shard);
+	struct unsent *u = &x->server->unsent;
+	struct unsent_shard *shard = &u->shards[this_shard()];
+	int64_t now_ms = clock_mono_ms();
+	set(x, n);
+	while (is_above_share(u, &x->request.payer, BY_ANYTHING) &&
+		evict_of_user(u, x->request.payer.user, now_ms - GRACE_MS)) {
 	}
-	atomic_exchange_explicit(&x->stream_wait, WAIT_RUNNING, memory_order_acq_rel);
-	ssize_t n = http_stream_read(x, p, max);
-	if (n < 0) {
-		return stream_end_driven(x, n != -1);
+	while (is_above_share(u, &x->request.payer, BY_HALF) && evict_of_user(u, x->request.payer.user, now_ms - HASTE_MS)) {
 	}
-	x->wire->set_phase(x, n ? KEEPER_SEND : KEEPER_STREAM, clock_mono_ms());
+	while (staying(u) > u->ceiling && evict_oldest(u, now_ms)) {
+	}
+	pthread_mutex_lock(&shard->lock);
+	x->unsent.shard = shard;
+	x->unsent.since_ms = now_ms;
+	list_append(&shard->answers, &x->unsent.link);
+	pthread_mutex_unlock(&shard->lock);
+}
+
+void unsent_remove(struct http_exchange *x)
+{
+	struct unsent *u = &x->server->unsent;
+	struct unsent_shard *shard = x->unsent.shard;
+	size_t n = x->unsent.n;
+	if (shard) {
+		pthread_mutex_lock(&shard->lock);
+		list_remove(&x->unsent.link);
+		x->unsent.shard = NULL;
+		pthread_mutex_unlock(&shard->lock);
+	}
 	if (n == 0) {
-		http_exchange_park(x, &x->stream_wait);
+		return;
 	}
-	return n;
-}
-
-/* The list comes behind the kind: a drain on another thread wakes what it finds there. */
-void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length, bool is_long_lived,
-	const struct http_stream_ops *ops, void *ctx)
-{
-	struct http_server *s = x->server;
-	bool is_pumped = is_long_lived && length == HTTP_LENGTH_UNKNOWN && x->wire->prepare_pump;
-	x->stream_ops = ops;
-	x->stream_context = ctx;
-	x->is_long_lived = is_long_lived;
-	http_answer(x, status, ANSWER_STREAM, length);
-	/* A wake may come as soon as it is said who is to be woken. */
-	if (is_pumped) {
-		x->wire->prepare_pump(x);
+	if (atomic_load_explicit(&x->unsent.is_evicted, memory_order_relaxed)) {
+		atomic_fetch_sub_explicit(&u->leaving, n, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&x->kept->leaving_n, n, memory_order_relaxed);
 	}
-	atomic_store_explicit(&x->stream_kind, is_pumped ? STREAM_PUMPED : STREAM_DRIVEN, memory_order_release);
-
-	pthread_mutex_lock(&s->streams_lock);
-	list_append(&s->streams, &x->stream_link);
-	s->n_streams++;
-	pthread_mutex_unlock(&s->streams_lock);
+	set(x, 0);
+	if (x->server->options.handler.on_freed) {
+		x->server->options.handler.on_freed(x->server->options.handler.ctx, n);
+	}
 }

@@ -1,4 +1,9 @@
-/* The inlet: what libmicrohttpd reads of a connection. It never sees what a client wrote before the body.
+/* A request over HTTP/1.1 as the client writes it: its head (http_head.h), then its body (http_inlet.h), which libmicrohttpd reads
+ * through the inlet. libmicrohttpd never sees what a client wrote before the body.
+ *
+ * A head is read in two passes. The scan looks for the end as bytes come and remembers how far it is, so a head that comes
+ * byte by byte costs no more than one that comes at once. Only a whole head is parsed, once. The head for libmicrohttpd
+ * is written anew from what was understood: what was not understood cannot reach it.
  *
  * Bytes are read into a buffer of the thread, and nothing stays there between two calls: what cannot be used yet goes
  * to `held`. So an idle connection has no buffer. A body of known length is not copied: it is read straight into
@@ -8,6 +13,385 @@
 #include <assert.h>
 #include <gnutls/gnutls.h>
 #include <stdio.h>
+
+struct problem {
+	unsigned status; /* 0: none */
+	const char *sentence;
+};
+
+#define FINE ((struct problem){0, NULL})
+#define REFUSE(status, sentence) ((struct problem){(status), (sentence)})
+
+/* The fields that have been found so far. */
+struct reading {
+	struct http_head *head;
+	bool has_host, has_length, has_coding;
+};
+
+/* Finding the end. */
+
+static bool is_empty_line(const struct http_head_scan *s, const char *end_of_line, const char *p)
+{
+	return end_of_line - p == (ptrdiff_t)(s->line + 1);
+}
+
+/* RFC 9112, 2.2: an empty line in front of the head is let go by. */
+size_t http_head_scan(struct http_head_scan *s, struct str text)
+{
+	while (s->at < text.n && !s->has_broken_line) {
+		const char *lf = memchr(text.p + s->at, '\n', text.n - s->at);
+		if (!lf) {
+			s->at = text.n;
+			break;
+		}
+		s->at = (size_t)(lf - text.p) + 1;
+		if (s->at - s->line < 2 || lf[-1] != '\r') {
+			s->has_broken_line = true;
+		} else if (!is_empty_line(s, lf, text.p)) {
+			s->n_lines++;
+		} else if (s->n_lines) {
+			return s->at;
+		}
+		s->line = s->at;
+	}
+	return 0;
+}
+
+/* Bytes. */
+
+/* RFC 9110, 5.6.2. */
+static bool is_token_byte(unsigned char c)
+{
+	static const char others[] = "!#$%&'*+-.^_`|~";
+	unsigned char lower = c | 0x20;
+	return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '-' || memchr(others, c, sizeof(others) - 1);
+}
+
+static bool is_token(struct str s)
+{
+	bool is_good = s.n > 0;
+	for (size_t i = 0; i < s.n; i++) {
+		is_good &= is_token_byte((unsigned char)s.p[i]);
+	}
+	return is_good;
+}
+
+/* No control bytes; a tab where `allowed` says so. Goes on to the end: most requests are good, and the loop has no branches. */
+static bool is_printable(struct str s, unsigned char allowed)
+{
+	bool is_good = true;
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		is_good &= (c >= ' ' && c != 0x7f) || c == allowed;
+	}
+	return is_good;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* The next line of *text, without its CR LF. */
+static struct str next_line(struct str *text)
+{
+	const char *lf = memchr(text->p, '\n', text->n);
+	struct str line = {text->p, (size_t)(lf - text->p) - 1};
+	text->n -= line.n + 2;
+	text->p = lf + 1;
+	return line;
+}
+
+/* The request line. */
+
+/* HTTP/1 in all its minor versions: those after 1.1 are to be read as it is. */
+static struct problem read_version(struct http_head *head, struct str version)
+{
+	if (version.n != sizeof("HTTP/1.1") - 1 || !str_starts(version, STR("HTTP/")) || !is_digit(version.p[5]) ||
+		version.p[6] != '.' || !is_digit(version.p[7])) {
+		return REFUSE(400, "malformed HTTP version");
+	}
+	if (version.p[5] != '1') {
+		return REFUSE(505, "unsupported HTTP version");
+	}
+	head->framing.is_http10 = version.p[7] == '0';
+	return FINE;
+}
+
+static bool starts_nocase(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && str_eq_nocase((struct str){s.p, prefix.n}, prefix);
+}
+
+/* RFC 9112, 3.2.2: a client that takes annals for a proxy sends the whole URL. The path is behind the
+ * authority, which counts as ours whatever it says; the path may be missing. */
+static struct problem read_absolute_form(struct http_head *head, struct arena *a)
+{
+	struct str target = head->target;
+	size_t scheme = starts_nocase(target, STR("https://")) ? 8 : starts_nocase(target, STR("http://")) ? 7 : 0;
+	if (!scheme) {
+		return FINE;
+	}
+	size_t at = scheme;
+	while (at < target.n && target.p[at] != '/' && target.p[at] != '?') {
+		at++;
+	}
+	if (at == scheme) {
+		return REFUSE(400, "malformed request target");
+	}
+	struct str rest = {target.p + at, target.n - at};
+	head->target = str_starts(rest, STR("/")) ? rest : arena_printf(a, "/%.*s", (int)rest.n, rest.p);
+	return FINE;
+}
+
+static struct problem read_request_line(struct http_head *head, struct arena *a, struct str line)
+{
+	struct str rest;
+	struct str version;
+	if (!str_cut(line, ' ', &head->method, &rest) || !is_token(head->method)) {
+		head->method = (struct str){NULL, 0};
+		return REFUSE(400, "malformed method");
+	}
+	head->framing.is_head_request = str_is(head->method, "HEAD");
+	if (!str_cut(rest, ' ', &head->target, &version) || head->target.n == 0 || !is_printable(head->target, ' ')) {
+		return REFUSE(400, "malformed request target");
+	}
+	struct problem problem = read_version(head, version);
+	return problem.status ? problem : read_absolute_form(head, a);
+}
+
+/* The fields. */
+
+static struct problem on_host(struct reading *r, struct str value)
+{
+	(void)value;
+	if (r->has_host) {
+		return REFUSE(400, "too many Host headers");
+	}
+	r->has_host = true;
+	return FINE;
+}
+
+static struct problem on_content_length(struct reading *r, struct str value)
+{
+	uint64_t length;
+	if (!str_to_uint64(value, &length)) {
+		return REFUSE(400, "malformed Content-Length");
+	}
+	if (r->has_length && length != r->head->framing.length) {
+		return REFUSE(400, "differing Content-Length headers");
+	}
+	r->has_length = true;
+	r->head->framing.length = length;
+	return FINE;
+}
+
+static struct problem on_transfer_encoding(struct reading *r, struct str value)
+{
+	if (r->has_coding) {
+		return REFUSE(400, "too many Transfer-Encoding headers");
+	}
+	if (!str_eq_nocase(value, STR("chunked"))) {
+		return REFUSE(501, "unsupported Transfer-Encoding");
+	}
+	r->has_coding = true;
+	return FINE;
+}
+
+static struct problem on_expect(struct reading *r, struct str value)
+{
+	if (!str_eq_nocase(value, STR("100-continue"))) {
+		return REFUSE(417, "unsupported Expect");
+	}
+	r->head->framing.awaits_continue = true;
+	return FINE;
+}
+
+static struct problem on_connection(struct reading *r, struct str value)
+{
+	struct http_framing *f = &r->head->framing;
+	for (struct str option, rest = value; rest.n > 0;) {
+		str_cut(rest, ',', &option, &rest);
+		f->wants_close |= str_eq_nocase(str_trim(option), STR("close"));
+		f->wants_keep_alive |= str_eq_nocase(str_trim(option), STR("keep-alive"));
+	}
+	return FINE;
+}
+
+#define NAME(literal)                          \
+	{                                      \
+		(literal), sizeof(literal) - 1 \
+	}
+
+static const struct {
+	struct str name;
+	struct problem (*on_value)(struct reading *r, struct str value);
+} special_fields[] = {
+	/* The fields that decide where a body ends, and whether the connection goes on. */
+	{NAME("Host"), on_host},
+	{NAME("Content-Length"), on_content_length},
+	{NAME("Transfer-Encoding"), on_transfer_encoding},
+	{NAME("Expect"), on_expect},
+	{NAME("Connection"), on_connection},
+};
+
+static struct problem judge_field(struct reading *r, struct http_header *field, struct str value)
+{
+	if (!is_token(field->name)) {
+		return REFUSE(400, "malformed header name");
+	}
+	if (!is_printable(value, '\t')) {
+		return REFUSE(400, "malformed header value");
+	}
+	field->value = str_trim(value);
+	for (size_t i = 0; i < ARRAY_SIZE(special_fields); i++) {
+		if (str_eq_nocase(field->name, special_fields[i].name)) {
+			return special_fields[i].on_value(r, field->value);
+		}
+	}
+	return FINE;
+}
+
+/* A folded line begins with a blank, so that its name is none. */
+static struct problem read_field(struct reading *r, struct http_header *field, struct str line)
+{
+	struct str value;
+	if (!str_cut(line, ':', &field->name, &value)) {
+		return REFUSE(400, "malformed header line");
+	}
+	return judge_field(r, field, value);
+}
+
+static size_t count_lines(struct str text)
+{
+	size_t n = 0;
+	for (const char *p = text.p; (p = memchr(p, '\n', (size_t)(str_end(text) - p))); p++) {
+		n++;
+	}
+	return n;
+}
+
+/* rest: the field lines and the empty line behind them. */
+static struct problem read_fields(struct reading *r, struct arena *a, struct str rest, size_t room)
+{
+	size_t n = count_lines(rest) - 1;
+	/* Checked before memory is taken: a head of empty fields is many structs. */
+	if (n > room / HTTP_FIELD_COST) {
+		return REFUSE(431, "the request's head is too large");
+	}
+	struct http_header *fields = arena_alloc(a, n * sizeof(*fields));
+	r->head->fields = fields;
+	for (size_t i = 0; i < n; i++) {
+		struct problem problem = read_field(r, &fields[i], next_line(&rest));
+		if (problem.status) {
+			return problem;
+		}
+		r->head->n_fields++;
+	}
+	return FINE;
+}
+
+static struct problem judge_framing(struct reading *r)
+{
+	struct http_framing *f = &r->head->framing;
+	if (!r->has_host && !f->is_http10) {
+		return REFUSE(400, "missing required Host header");
+	}
+	if (r->has_coding && r->has_length) {
+		return REFUSE(400, "Content-Length together with Transfer-Encoding");
+	}
+	if (r->has_coding && f->is_http10) {
+		return REFUSE(400, "Transfer-Encoding in HTTP/1.0");
+	}
+	f->is_chunked = r->has_coding;
+	f->has_body = r->has_coding || f->length > 0;
+	return FINE;
+}
+
+static struct problem read_head(struct reading *r, struct arena *a, struct str text, size_t max)
+{
+	while (str_starts(text, STR("\r\n"))) {
+		next_line(&text);
+	}
+	if (text.n > max) {
+		return REFUSE(431, "the request's head is too large");
+	}
+	size_t room = max - text.n;
+	struct problem problem = read_request_line(r->head, a, next_line(&text));
+	if (!problem.status) {
+		problem = read_fields(r, a, text, room);
+	}
+	return problem.status ? problem : judge_framing(r);
+}
+
+unsigned http_head_parse(struct http_head *ret, struct arena *a, struct str text, size_t max, const char **ret_problem)
+{
+	*ret = (struct http_head){0};
+	struct reading r = {.head = ret};
+	struct problem problem = read_head(&r, a, text, max);
+	*ret_problem = problem.sentence;
+	return problem.status;
+}
+
+/* In pieces. */
+
+static struct problem judge_head(struct reading *r)
+{
+	struct http_head *head = r->head;
+	if (!is_token(head->method)) {
+		return REFUSE(400, "malformed method");
+	}
+	if (head->target.n == 0 || !is_printable(head->target, ' ')) {
+		return REFUSE(400, "malformed request target");
+	}
+	for (size_t i = 0; i < head->n_fields; i++) {
+		struct http_header field = head->fields[i];
+		struct problem problem = judge_field(r, &field, field.value);
+		if (problem.status) {
+			return problem;
+		}
+	}
+	bool has_body = head->framing.has_body;
+	struct problem problem = judge_framing(r);
+	head->framing.has_body = has_body;
+	return problem;
+}
+
+unsigned http_head_judge(struct http_head *head, const char **ret_problem)
+{
+	struct reading r = {.head = head};
+	struct problem problem = judge_head(&r);
+	*ret_problem = problem.sentence;
+	return problem.status;
+}
+
+/* Writing. */
+
+/* A request with a body is a POST: libmicrohttpd (0.9.75) closes the connection behind an early answer to no other method. A length
+ * beyond all bounds would be none to it; nobody lives to send so much. */
+size_t http_head_write(char out[HTTP_HEAD_CANONICAL_MAX], const struct http_framing *f)
+{
+	const char *method = f->is_head_request ? "HEAD" : f->has_body ? "POST" : "GET";
+	int n = snprintf(out, HTTP_HEAD_CANONICAL_MAX, "%s / HTTP/1.%d\r\nHost: a\r\n", method, !f->is_http10);
+	char *at = out + n;
+#define ADD(...) at += snprintf(at, (size_t)(out + HTTP_HEAD_CANONICAL_MAX - at), __VA_ARGS__)
+	if (f->is_chunked) {
+		ADD("Transfer-Encoding: chunked\r\n");
+	} else if (f->has_body) {
+		ADD("Content-Length: %llu\r\n", (unsigned long long)MIN(f->length, (uint64_t)INT64_MAX));
+	}
+	if (f->has_body && f->awaits_continue && !f->is_http10) {
+		ADD("Expect: 100-continue\r\n");
+	}
+	if (f->wants_close) {
+		ADD("Connection: close\r\n");
+	} else if (f->is_http10 && f->wants_keep_alive) {
+		ADD("Connection: Keep-Alive\r\n");
+	}
+	ADD("\r\n");
+#undef ADD
+	return (size_t)(at - out);
+}
 
 /* Chunks.
  *
@@ -42,7 +426,7 @@ static int digit_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static bool is_printable(char c)
+static bool is_chunk_printable(char c)
 {
 	unsigned char byte = (unsigned char)c;
 	return (byte >= ' ' && byte != 0x7f) || byte == '\t';
@@ -50,7 +434,7 @@ static bool is_printable(char c)
 
 static bool is_name_byte(char c)
 {
-	return is_printable(c) && !strchr(" \t\"(),/:;<=>?@[\\]{}", c) && (unsigned char)c < 0x80;
+	return is_chunk_printable(c) && !strchr(" \t\"(),/:;<=>?@[\\]{}", c) && (unsigned char)c < 0x80;
 }
 
 static enum http_chunks_event chunks_end_with(struct http_chunks *c, enum http_chunks_event event)
@@ -103,7 +487,7 @@ static enum http_chunks_event chunks_drop(struct http_chunks *c, char byte, enum
 	if (byte == '\r') {
 		return chunks_go_to(c, end);
 	}
-	return is_printable(byte) ? HTTP_CHUNKS_MORE : chunks_end_with(c, HTTP_CHUNKS_MALFORMED);
+	return is_chunk_printable(byte) ? HTTP_CHUNKS_MORE : chunks_end_with(c, HTTP_CHUNKS_MALFORMED);
 }
 
 static enum http_chunks_event chunks_on_blank(struct http_chunks *c, char byte)

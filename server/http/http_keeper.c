@@ -337,9 +337,7 @@ static struct keeper_connection *find_oldest(struct ring *ring)
 
 void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 {
-	if (c->is_vouched) {
-		return;
-	}
+	assert(!c->is_vouched);
 	struct ring *vouched = &k->rings[KEEPER_VOUCHED];
 	size_t max = k->options.max_connections - MAX(k->options.max_connections / 16, (size_t)1);
 	pthread_mutex_lock(&k->lock);
@@ -769,18 +767,9 @@ static int64_t ring_alarms(struct keeper *k)
 
 /* The thread. */
 
-static void connection_unpark(struct keeper *k, struct keeper_connection *c)
-{
-	pthread_mutex_lock(&k->lock);
-	if (c->is_parked) {
-		c->is_parked = false;
-		k->options.resume(c);
-	}
-	pthread_mutex_unlock(&k->lock);
-}
-
 static void on_event(struct keeper *k, struct keeper_source *source, uint32_t events)
 {
+	struct keeper_connection *c;
 	uint64_t count;
 	ssize_t r;
 	switch (source->kind) {
@@ -795,24 +784,18 @@ static void on_event(struct keeper *k, struct keeper_source *source, uint32_t ev
 		on_guest(k, container_of(source, struct guest, source), events);
 		break;
 	case SOURCE_CONNECTION:
-		connection_unpark(k, container_of(source, struct keeper_connection, source));
+		c = container_of(source, struct keeper_connection, source);
+		pthread_mutex_lock(&k->lock);
+		if (c->is_parked) {
+			c->is_parked = false;
+			k->options.resume(c);
+		}
+		pthread_mutex_unlock(&k->lock);
 		break;
 	case SOURCE_LEFTOVER:
 		on_leftover(k, container_of(source, struct leftover, source));
 		break;
 	}
-}
-
-/* An event names a connection that cannot be gone: only this thread takes a parked one out of its parking, once per event. */
-static void wait_for_events(struct keeper *k, int64_t until_ms)
-{
-	struct epoll_event events[MAX_EVENTS];
-	int64_t timeout = MAX(until_ms - clock_mono_ms(), 0);
-	int n = epoll_wait(k->epoll, events, MAX_EVENTS, (int)MIN(timeout, (int64_t)TICK_MS));
-	for (int i = 0; i < n; i++) {
-		on_event(k, events[i].data.ptr, events[i].events);
-	}
-	free_gone_guests(k);
 }
 
 /* True once in each interval. */
@@ -827,6 +810,7 @@ static bool is_due(int64_t *next_ms, int64_t interval_ms)
 static void *keeper_main(void *arg)
 {
 	struct keeper *k = arg;
+	struct epoll_event events[MAX_EVENTS];
 	int64_t next_sweep = 0, next_tick = 0, next_crowd = 0;
 	while (!atomic_load_explicit(&k->is_stopping, memory_order_acquire)) {
 		bool is_draining = atomic_load_explicit(&k->is_draining, memory_order_acquire);
@@ -839,7 +823,13 @@ static void *keeper_main(void *arg)
 		if (k->listener >= 0 && !k->is_listening && atomic_load_explicit(&k->is_open, memory_order_relaxed)) {
 			next = MIN(next, k->listen_ms);
 		}
-		wait_for_events(k, is_crowded ? MIN(next, next_crowd) : next);
+		next = MAX((is_crowded ? MIN(next, next_crowd) : next) - clock_mono_ms(), 0);
+		int n = epoll_wait(k->epoll, events, MAX_EVENTS, (int)MIN(next, (int64_t)TICK_MS));
+		/* A connection cannot be gone: only this thread takes a parked one out of its parking, once per event. */
+		for (int i = 0; i < n; i++) {
+			on_event(k, events[i].data.ptr, events[i].events);
+		}
+		free_gone_guests(k);
 
 		if (is_due(&next_sweep, k->sweep_ms)) {
 			keeper_sweep(k, is_draining);

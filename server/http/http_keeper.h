@@ -65,7 +65,7 @@ enum keeper_standing {
 struct keeper_connection {
 	int fd;
 	struct payer payer;       /* of its latest request; the HTTP thread's */
-	size_t unsent_n;          /* bytes of answers that it has yet to send: http_unsent.c's */
+	size_t unsent_n;          /* bytes of answers that it has yet to send: http_unsent.h's */
 	_Atomic size_t leaving_n; /* of them, those of answers that have been asked to give way */
 
 	/* Private. */

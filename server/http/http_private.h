@@ -1,8 +1,8 @@
 /* Shared by the parts of the HTTP front end. Others include http.h, which hides all of this.
  *
  *   server      http_server.c      options, trust, counters, the keeper's callbacks; start and drain
- *   exchange    http_exchange.c    one request, from its head to the end of its answer
- *   unsent      http_unsent.c      how many bytes answers hold until they are sent
+ *   exchange    http_exchange.c    one request, from its head to the end of its answer; what answers hold until then
+ *   streams     http_pump.c        bodies that are produced while they are sent
  *   connection  http_connection.c  HTTP/1.1: workers, connections and answers in libmicrohttpd
  *
  * An exchange knows nothing of the protocol that its request came by. It asks its wire: struct exchange_wire.
@@ -260,6 +260,8 @@ void http_answer_done(struct http_exchange *x);
 /* h2_stream.c */
 
 bool h2_stream_is_late(const struct h2_stream *s);
+
+/* http_pump.c */
 
 /* As http_stream_ops.read, of an open stream: closes it at its end, and parks it when it is to wait. */
 ssize_t http_stream_drive(struct http_exchange *x, char *p, size_t max);

@@ -1,5 +1,5 @@
 /* The server's use of the replicas' agreement on storage versions
- * (storage/agreement/agreement.h): the version and the guard of a write, what may be read, the
+ * (storage/engine/agreement.h): the version and the guard of a write, what may be read, the
  * hashes in discovery. A server without an agreement (tests) is alone: it stores every kind as
  * it is declared. */
 #ifndef SERVER_REQUEST_AGREED_VERSION_H

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/thread.h"
-#include "server/access/impersonate.h"
 #include "server/request/budget.h"
 #include "server/request/limits.h"
 #include "server/request/request.h"

@@ -93,7 +93,7 @@ static void request_audit_write(struct request *q, enum audit_stage stage)
 	audit_write(q->server->audit, &e->event);
 }
 
-int request_audit_begin(struct request *q, const struct authz_attributes *what)
+int request_audit_start(struct request *q, const struct authz_attributes *what)
 {
 	struct request_audit *e = request_audit_new(q, what);
 
@@ -126,14 +126,11 @@ void request_audit_impersonates(struct request *q, const struct user *as)
 	}
 }
 
-/* Notes the decision. For system:masters and a policy file the reason is empty, as upstream. */
-void request_audit_authorized(struct request *q, bool is_allowed, struct str reason)
+/* For system:masters and a policy file the reason is empty, as upstream. */
+void request_audit_note_decision(struct request *q, bool is_allowed, struct str reason)
 {
-	if (q->audit) {
-		audit_event_annotate(
-			&q->audit->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
-		audit_event_annotate(&q->audit->event, "authorization.k8s.io/reason", reason);
-	}
+	audit_event_annotate(&q->audit->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
+	audit_event_annotate(&q->audit->event, "authorization.k8s.io/reason", reason);
 }
 
 /* A patch shows what was sent, so it is kept only at levels that log that
@@ -165,7 +162,7 @@ void request_audit_deprecated(struct request *q)
 /* Returns true once: a verb that decides again sends the same body. */
 static bool request_audit_takes_sent(struct request *q)
 {
-	bool is_first = q->audit && !q->audit->has_sent;
+	bool is_first = !q->audit->has_sent;
 
 	if (is_first) {
 		q->audit->has_sent = true;
@@ -175,7 +172,7 @@ static bool request_audit_takes_sent(struct request *q)
 
 static bool request_audit_at_least(const struct request *q, enum audit_level level)
 {
-	return q->audit && q->audit->decision.level >= level;
+	return q->audit->decision.level >= level;
 }
 
 static void fill(struct request *q, struct str *field, struct str text)
@@ -185,7 +182,7 @@ static void fill(struct request *q, struct str *field, struct str text)
 	}
 }
 
-void request_audit_sent_object(struct request *q, const struct object *o)
+void request_audit_note_object(struct request *q, const struct object *o)
 {
 	struct request_audit *e = q->audit;
 
@@ -204,14 +201,14 @@ void request_audit_sent_object(struct request *q, const struct object *o)
 
 void request_audit_sent_patch(struct request *q, struct str body, bool is_yaml)
 {
-	if (request_audit_takes_sent(q) && request_audit_at_least(q, AUDIT_REQUEST)) {
+	if (q->audit && request_audit_takes_sent(q) && request_audit_at_least(q, AUDIT_REQUEST)) {
 		audit_patch_body(&q->audit->sent, body, is_yaml, q->a);
 	}
 }
 
 void request_audit_sent_delete_options(struct request *q, const struct json *body)
 {
-	if (request_audit_takes_sent(q) && request_audit_at_least(q, AUDIT_REQUEST)) {
+	if (q->audit && request_audit_takes_sent(q) && request_audit_at_least(q, AUDIT_REQUEST)) {
 		json_encode(&q->audit->sent, audit_delete_options(q->a, body));
 	}
 }
@@ -245,20 +242,11 @@ void request_audit_answer_status(struct request *q, const struct json *status)
 	q->audit->event.status = arena_dup(http_arena(q->x), buf_str(&out));
 }
 
-struct buf *request_audit_answer_buf(struct request *q)
+struct buf *request_audit_wanted_answer(struct request *q)
 {
 	bool is_wanted = request_audit_at_least(q, AUDIT_REQUEST_RESPONSE) && !q->audit->is_bare && q->audit->answered.n == 0;
 
 	return is_wanted ? &q->audit->answered : NULL;
-}
-
-void request_audit_answer_object(struct request *q, struct str text)
-{
-	struct buf *out = request_audit_answer_buf(q);
-
-	if (out) {
-		buf_add_str(out, text);
-	}
 }
 
 static void request_audit_strip_answer(struct request_audit *e)
@@ -388,11 +376,9 @@ static void request_audit_finish(struct request *q)
 	request_audit_write(q, AUDIT_RESPONSE_COMPLETE);
 }
 
-void request_audit_complete(struct request *q)
+void request_audit_end(struct request *q)
 {
-	if (q->audit) {
-		request_audit_finish(q);
-		buf_done(&q->audit->sent);
-		buf_done(&q->audit->answered);
-	}
+	request_audit_finish(q);
+	buf_done(&q->audit->sent);
+	buf_done(&q->audit->answered);
 }

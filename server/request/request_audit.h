@@ -6,34 +6,72 @@
 #ifndef SERVER_REQUEST_REQUEST_AUDIT_H
 #define SERVER_REQUEST_REQUEST_AUDIT_H
 
-#include "api/model/object.h"
-#include "server/access/authz.h"
+#include "server/request/request.h"
 
-struct request;
 struct request_audit;
 
+/* ---- of audited requests, where q->audit is there: called by the functions below ---- */
+
+int request_audit_start(struct request *q, const struct authz_attributes *what); /* q->audit is not there yet */
+void request_audit_note_decision(struct request *q, bool is_allowed, struct str reason);
+void request_audit_note_object(struct request *q, const struct object *o);
+struct buf *request_audit_wanted_answer(struct request *q);
+void request_audit_end(struct request *q);
+
+/* ---- of all requests ---- */
+
 /* Returns 0; or 1 with 503 in q->st: the log is too far behind. */
-int request_audit_begin(struct request *q, const struct authz_attributes *what);
+static inline int request_audit_begin(struct request *q, const struct authz_attributes *what)
+{
+	return q->server->audit ? request_audit_start(q, what) : 0;
+}
 /* For requests that are refused before their user is known. */
 void request_audit_begin_unrecognized(struct request *q, const struct authz_attributes *what);
 void request_audit_impersonates(struct request *q, const struct user *as);
-void request_audit_authorized(struct request *q, bool is_allowed, struct str reason);
+static inline void request_audit_authorized(struct request *q, bool is_allowed, struct str reason)
+{
+	if (q->audit) {
+		request_audit_note_decision(q, is_allowed, reason);
+	}
+}
 void request_audit_deprecated(struct request *q);
-void request_audit_annotate(
-	struct request *q, struct str key, struct str value); /* of webhooks; beyond what there is room for, left out */
+/* Annotations of webhooks; left out beyond what there is room for. */
+void request_audit_annotate(struct request *q, struct str key, struct str value);
 
 /* Records the body once it is understood. The first call counts. */
-void request_audit_sent_object(struct request *q, const struct object *o);
+static inline void request_audit_sent_object(struct request *q, const struct object *o)
+{
+	if (q->audit) {
+		request_audit_note_object(q, o);
+	}
+}
 void request_audit_sent_patch(struct request *q, struct str body, bool is_yaml);
 void request_audit_sent_delete_options(struct request *q, const struct json *body);
 
 /* Records the answer, as JSON. */
 void request_audit_answer_status(struct request *q, const struct json *status);
-void request_audit_answer_object(struct request *q, struct str text);
-struct buf *request_audit_answer_buf(struct request *q); /* for an object in pieces; NULL when it is not wanted */
-void request_audit_answer_bare(
-	struct request *q); /* nothing but the code: upstream makes this answer by other means than most */
+/* The buffer for an object in pieces; NULL when it is not wanted. */
+static inline struct buf *request_audit_answer_buf(struct request *q)
+{
+	return q->audit ? request_audit_wanted_answer(q) : NULL;
+}
+static inline void request_audit_answer_object(struct request *q, struct str text)
+{
+	struct buf *out = request_audit_answer_buf(q);
+
+	if (out) {
+		buf_add_str(out, text);
+	}
+}
+/* Nothing but the code: upstream makes this answer by other means than most. */
+void request_audit_answer_bare(struct request *q);
 void request_audit_started(struct request *q, unsigned code);
-void request_audit_complete(struct request *q); /* the last; releases everything */
+/* The last; releases everything. */
+static inline void request_audit_complete(struct request *q)
+{
+	if (q->audit) {
+		request_audit_end(q);
+	}
+}
 
 #endif

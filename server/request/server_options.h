@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "server/audit/audit.h"
 #include "server/http/http.h"
-#include "storage/agreement/agreement.h"
 #include "storage/cache/cache.h"
+#include "storage/engine/agreement.h"
 #include "storage/upkeep.h"
 
 struct server_options {

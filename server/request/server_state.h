@@ -9,7 +9,6 @@
 #include "server/discovery/openapi.h"
 #include "server/metrics/accesslog.h"
 #include "server/metrics/metrics.h"
-#include "server/notes/user_notes.h"
 #include "server/request/budget.h"
 #include "server/request/server_options.h"
 #include "storage/leases.h"
@@ -31,7 +30,7 @@ struct server {
 	struct gzip_runs *gzip_runs;
 	struct protobuf_items *protobuf_items;
 	struct leases *leases; /* for kinds that expire */
-	struct user_notes *user_notes;
+	struct user_notes *user_notes; /* server/write/user_notes.h */
 	struct leases *note_leases; /* for those of them that go to etcd */
 	struct write_queue *write_queue;
 	struct budget *write_budget;   /* of reads there is http's own: server/http/http_unsent.h */

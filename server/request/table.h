@@ -1,7 +1,8 @@
-/* Table and PartialObjectMetadata(List) from cached objects: kubectl's columns. */
+/* Other forms of cached objects: Table and PartialObjectMetadata(List), with kubectl's columns, and protobuf. */
 #ifndef SERVER_REQUEST_TABLE_H
 #define SERVER_REQUEST_TABLE_H
 
+#include "base/bytes.h"
 #include "server/parse/negotiate.h"
 #include "storage/cache/cache.h"
 
@@ -44,5 +45,21 @@ enum liveness { LIVE_NO, LIVE_YES, LIVE_UNKNOWN };
 /* Decides by its pods and its referrers. pods: their kind; NULL: pods are not kept here, but in
  * the cluster before this server. */
 enum liveness live_find(struct cache *c, const struct cached *o, const struct kind *pods);
+
+/* Objects of the cache in protobuf. Each is made from its JSON when a client asks for it, and kept for the next one. Any thread. */
+
+enum protobuf_part { PROTOBUF_WHOLE, PROTOBUF_METADATA /* as a PartialObjectMetadata */ };
+
+/* Messages that were made before. They are at most max_bytes; what has not been used for long goes first. */
+struct protobuf_items;
+struct protobuf_items *protobuf_items_new(size_t max_bytes);
+struct protobuf_items *protobuf_items_free(struct protobuf_items *p);
+void protobuf_items_stats(struct protobuf_items *p, size_t *ret_n_bytes, uint64_t *ret_n_found, uint64_t *ret_n_made);
+
+/* The message of an object of the cache as the version shows it, without an envelope; a reference. NULL: it cannot be read. */
+struct bytes *protobuf_items_get(
+	struct protobuf_items *p, const struct cached *o, const struct version *v, enum protobuf_part part);
+/* The same of an object that is not in the cache (yet), or not as it is stored: made and not kept. */
+struct bytes *protobuf_item_make(const struct cached *o, const struct version *v, enum protobuf_part part);
 
 #endif

@@ -6,6 +6,7 @@
 #define SERVER_REVISIONS_REVISIONS_H
 
 #include "server/request/request.h"
+#include "server/write/user_notes.h"
 
 /* POST of a Snapshot: the history of a controller gets a state, and stays within its limit, in one etcd transaction.
  *
@@ -22,7 +23,7 @@ int diff_negotiate(struct request *q);
 void diff_answer(struct request *q);
 
 /* The validating webhook of Recorders: POST recorders/NAME/admission takes an AdmissionReview, notes who asks for which state of which
- * object (server/notes/user_notes.h), and allows it. */
+ * object (server/write/user_notes.h), and allows it. */
 void hook_answer(struct request *q);
 
 /* ---- the user of a change ---- */

@@ -3,18 +3,18 @@
  * names that earlier transactions have trimmed. */
 #include "server/revisions/revisions.h"
 
+#include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/patch/managed.h"
-#include "api/record/changes.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
 #include "server/request/wait.h"
 #include "server/revisions/snapshot_plan.h"
 #include "server/write/write_recorded.h"
-#include "server/write/write_references.h"
+#include "server/write/write.h"
 #include "storage/keys.h"
 
 enum {

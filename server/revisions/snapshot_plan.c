@@ -6,8 +6,8 @@
  * can still be found. */
 #include "server/revisions/snapshot_plan.h"
 
+#include "api/diff/changes.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 
 #include <stdlib.h>
 

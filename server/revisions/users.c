@@ -11,12 +11,12 @@
  * user. */
 #include "server/revisions/revisions.h"
 
+#include "api/diff/state.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 #include "base/clock.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/write/write_body.h"
+#include "server/write/write_memory.h"
 #include "storage/keys.h"
 
 enum {

@@ -1,10 +1,14 @@
-/* POST to a collection. */
+/* POST to a collection.
+ *
+ * At the end: requests that are no CRUD. Those of a kind are posted like an object. */
 #include "server/verbs/verbs.h"
 
+#include "api/core/pod_rules.h"
 #include "api/rules/validate.h"
+#include "server/request/agreed_version.h"
 #include "server/request/respond.h"
+#include "server/revisions/revisions.h"
 #include "server/write/write.h"
-#include "server/write/write_body.h"
 
 #include <assert.h>
 
@@ -126,4 +130,161 @@ int create_read_question(struct request *q, struct object **ret, struct str *ret
 	*ret = c->sent;
 	*ret_manager = c->rules.manager;
 	return 0;
+}
+
+/* ---- binding ---- */
+
+/* Binding a pod to a node, as BindingREST upstream: the object changes in one guarded transaction, past its own rules and
+ * admission. uid and resourceVersion of the body say which object, and which version of it, is meant. */
+struct binding {
+	struct write write;
+	struct write_options options;
+	struct object *sent;
+};
+
+static int binding_read(struct request *q, struct binding *b, enum field_validation validation)
+{
+	struct body body;
+
+	write_begin_reading(q);
+	return write_read_body(q, &body) || write_decode(q, &body, validation, NULL, &b->sent) ||
+		write_match_namespace(q, b->sent);
+}
+
+static int binding_read_again(struct request *q, struct write *w)
+{
+	return binding_read(q, container_of(w, struct binding, write), VALIDATE_IGNORE);
+}
+
+static int binding_check_sent(struct request *q, const struct object *sent)
+{
+	const struct kind *k = sent->kind;
+	struct field_errors errors;
+
+	if (!str_eq(sent->meta.name, q->route.name)) {
+		status_bad_request(&q->st, "name in URL does not match name in " STR_FMT " object", STR_ARG(str_of(k->kind)));
+		return 1;
+	}
+	field_errors_init(&errors, q->a);
+	k->validate(sent, &errors);
+	if (errors.n > 0) {
+		status_invalid(&q->st, str_of(k->versions[0].group), str_of(k->kind), q->route.name, &errors);
+	}
+	return errors.n > 0;
+}
+
+/* Checks that uid and resourceVersion mean this object, and that it can take the body. */
+static int binding_check_present(struct request *q, const struct binding *b)
+{
+	const struct object *present = b->write.present, *sent = b->sent;
+	struct str uid = sent->meta.uid, version = sent->meta.resource_version, own = present->meta.uid;
+	struct str now = arena_printf(q->a, "%lld", (long long)present->mod_revision);
+
+	if (uid.n > 0 && !str_eq(uid, own)) {
+		return write_refuse_precondition(q, q->route.resource, q->route.name, "UID", uid, own);
+	}
+	if (version.n > 0 && !str_eq(version, now)) {
+		return write_refuse_precondition(q, q->route.resource, q->route.name, "ResourceVersion", version, now);
+	}
+	struct str why = pod_refuse_binding(present, q->a);
+	struct str resource =
+		arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(q->route.resource), STR_ARG(q->route.subresource));
+	if (why.n > 0) {
+		status_conflict(&q->st, request_group(q), resource, q->route.name, STR_FMT, STR_ARG(why));
+	}
+	return why.n > 0;
+}
+
+static enum decision binding_decide(struct request *q, struct write *w)
+{
+	struct binding *b = container_of(w, struct binding, write);
+
+	if (write_read_again(q, w, binding_read_again) || binding_check_sent(q, b->sent)) {
+		return DECIDE_REFUSE;
+	}
+	if (!w->present) {
+		agreed_version_not_found(q, w->name);
+		return DECIDE_REFUSE;
+	}
+	if (binding_check_present(q, b)) {
+		return DECIDE_REFUSE;
+	}
+	w->object = object_copy(w->present, q->a);
+	q->route.sub->view->take(w->object, b->sent, q->a);
+	return DECIDE_PUT;
+}
+
+static void binding_finish(struct request *q, struct write *w _unused_)
+{
+	enum { CREATED = 201 };
+
+	struct json *done = json_object(q->a);
+	json_add(q->a, done, STR("kind"), json_string(q->a, STR("Status")));
+	json_add(q->a, done, STR("apiVersion"), json_string(q->a, STR("v1")));
+	json_add(q->a, done, STR("metadata"), json_object(q->a));
+	json_add(q->a, done, STR("status"), json_string(q->a, STR("Success")));
+	json_add(q->a, done, STR("code"), json_int(q->a, CREATED));
+	reply_json(q, CREATED, done);
+}
+
+static void binding_answer(struct request *q)
+{
+	struct binding *b = arena_new(q->a, struct binding);
+
+	if (write_options_parse(&b->options, &q->route.params, "CreateOptions", false, q->a, &q->st) ||
+		binding_read(q, b, b->options.field_validation)) {
+		reply_status(q);
+		return;
+	}
+	q->is_dry_run = b->options.dry_run;
+	b->write.name = q->route.name;
+	b->write.decide = binding_decide;
+	b->write.finish = binding_finish;
+	write_run(q, &b->write);
+}
+
+/* ---- requests that are no CRUD ----
+ *
+ * A kind or a subresource that names an extension is answered by a row of the table below, not by its
+ * verb. docs/development/adding-a-verb.md shows how to add one. */
+
+static const struct extension_row {
+	/* For a subresource: answers the request as it came. */
+	void (*answer)(struct request *q);
+	/* For a kind: answers the posted object, which has been read and decoded. manager: for managedFields. */
+	void (*answer_object)(struct request *q, struct object *sent, struct str manager);
+	/* Chooses the answer's media type from Accept: 0; or 1 with 406 in q->media_status. NULL: JSON or YAML, as for a Status. */
+	int (*negotiate)(struct request *q);
+} extensions[] = {
+	[EXTENSION_REVIEW] = {.answer_object = review_answer},
+	[EXTENSION_SNAPSHOT] = {.answer_object = snapshot_answer},
+	[EXTENSION_BINDING] = {.answer = binding_answer},
+	[EXTENSION_ADMISSION] = {.answer = hook_answer},
+	[EXTENSION_DIFF] = {.answer = diff_answer, .negotiate = diff_negotiate},
+};
+
+bool extension_negotiate(struct request *q, int *ret)
+{
+	int (*negotiate)(struct request * q) = extensions[extension_of(&q->route)].negotiate;
+
+	if (negotiate) {
+		*ret = negotiate(q);
+	}
+	return negotiate != NULL;
+}
+
+void extension_answer(struct request *q)
+{
+	const struct extension_row *row = &extensions[extension_of(&q->route)];
+	struct object *sent;
+	struct str manager;
+
+	assert(!row->answer != !row->answer_object);
+	if (row->answer) {
+		row->answer(q);
+	} else if (create_read_question(q, &sent, &manager)) {
+		reply_status(q);
+	} else {
+		row->answer_object(q, sent, manager);
+	}
 }

@@ -9,7 +9,6 @@
 #include "server/request/respond.h"
 #include "server/verbs/list.h"
 #include "server/write/write.h"
-#include "server/write/write_body.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")

@@ -5,6 +5,7 @@
 
 #include "api/model/members.h"
 #include "api/patch/managed.h"
+#include "api/rules/review_schema.h"
 #include "api/rules/selector.h"
 #include "base/clock.h"
 #include "server/request/respond.h"

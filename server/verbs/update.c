@@ -9,7 +9,6 @@
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 #include "server/write/write.h"
-#include "server/write/write_body.h"
 
 struct update {
 	struct write write;

@@ -21,7 +21,7 @@ void nonresource(struct request *q);
 /* 504 ResourceVersionTooLarge (get.c): into q->st, or as the answer. */
 void request_set_future_version(struct request *q, int64_t wanted);
 
-/* ---- requests that are no CRUD (extensions.c) ---- */
+/* ---- requests that are no CRUD (create.c) ---- */
 
 static inline enum extension extension_of(const struct route *r)
 {

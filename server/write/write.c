@@ -10,8 +10,7 @@
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/write/write_references.h"
-#include "server/write/write_user.h"
+#include "server/write/user_notes.h"
 #include "storage/keys.h"
 
 #include <assert.h>

@@ -6,6 +6,7 @@
 #ifndef SERVER_WRITE_WRITE_H
 #define SERVER_WRITE_WRITE_H
 
+#include "api/model/digest.h"
 #include "server/request/request.h"
 #include "server/write/write_memory.h"
 
@@ -119,10 +120,10 @@ struct write {
 	bool has_beyond;                     /* the object has fields that its version cannot show */
 	enum plan_namespace namespace_guard; /* the namespace must be as admission saw it, in the same transaction */
 	int64_t namespace_revision;          /* mod revision admission saw; 0: not there */
-	bool loses_protection;               /* write_references.h's: nothing may refer to the object, which is a guard, too */
+	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
 	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct agreement_ticket ticket;      /* the version it is stored in, and that we may do so: a guard, too */
-	char noted[DIGEST_SIZE];             /* write_user.h's: what the user's name was noted for; empty: nothing */
+	char noted[DIGEST_SIZE];             /* user_notes.h's: what the user's name was noted for; empty: nothing */
 };
 
 #define WRITE_ATTEMPTS_MAX 64 /* where other objects are guarded, too; others go on for as long as the request may take */
@@ -160,5 +161,35 @@ struct write_rules {
 int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules);
 int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules);
 int write_admit_delete(struct request *q, struct write *w);
+
+/* ---- refusals because of other objects ----
+ *
+ * They are references to the object (api/model/reference.h), objects that it needs, and other
+ * revisions of the same history (api/model/history.h).
+ *
+ * The cache shows that nothing refers to an object, and the transaction proves it: its guard is
+ * that no key is below the object's references. Neither the cache nor a revision of it would
+ * suffice. Where etcd is restored from a backup, the cache shows the lost history for a moment, in
+ * which the referring object may be gone already. The guard costs etcd something for each object
+ * that referred since the last compaction.
+ *
+ * A new reference also writes a mark, PREFIX/referenced/..., which replicas of earlier versions
+ * compare in place of that range. */
+
+/* Checks what was decided, on the cache's view; the guards prove it. Returns 0; or 1 with q->st.
+ * 409: the object loses its protection and is referred to, or a new object needs one that is not
+ * there. 503: objects that may refer to it, or may be needed, have versions unknown to this
+ * server. */
+int references_check(struct request *q, struct write *w);
+/* Returns true when something refers to another object than the one that is written, or when the
+ * cache cannot know. */
+bool references_exist(struct request *q, const struct kind *target, struct str name);
+
+/* Returns true when no other revision of the history may have the state or number that the object
+ * gets. Through the group of the hub nobody makes such duplicates. */
+bool history_is_unique(const struct request *q, const struct write *w);
+/* Call it when the guards have failed. Returns 0; or 1 with 409 in q->st, which names the other
+ * revision. */
+int history_refuse(struct request *q, const struct write *w);
 
 #endif

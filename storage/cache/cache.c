@@ -665,6 +665,15 @@ void cache_apply(struct cache *c, const struct storage_event *events, size_t n, 
 	}
 }
 
+void cache_on_events(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision)
+{
+	struct cache *c = container_of(w, struct cache, watch);
+
+	if (!c->is_given_up) {
+		cache_apply(c, events, n, revision);
+	}
+}
+
 void cache_forget(struct cache *c, int64_t revision)
 {
 	pthread_mutex_lock(&c->lock);

@@ -132,15 +132,6 @@ static struct cache *cache_of_watch(struct storage_watch *w)
 	return container_of(w, struct cache, watch);
 }
 
-static void on_events(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision)
-{
-	struct cache *c = cache_of_watch(w);
-
-	if (!c->is_given_up) {
-		cache_apply(c, events, n, revision);
-	}
-}
-
 static void on_connection(struct storage_watch *w, bool is_connected, const char *message)
 {
 	struct cache *c = cache_of_watch(w);
@@ -187,7 +178,7 @@ static void watch_start(struct cache *c)
 		.range_end = c->prefix_end,
 		.from_revision = cache_revision(c) + 1,
 		.cluster = c->cluster,
-		.on_events = on_events,
+		.on_events = cache_on_events,
 		.on_state = on_connection,
 		.on_end = on_watch_end,
 	};

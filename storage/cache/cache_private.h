@@ -176,6 +176,8 @@ struct cached *cache_decode_only(const struct feed *f, struct str rest, const st
 struct cached *cache_take_decoded(struct cache *c, const struct feed *f, struct census *census, struct str rest,
 	const struct storage_kv *kv, struct cached *o);
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision);
+/* The watch's: applies them, unless the cache is about to load everything again. */
+void cache_on_events(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision);
 /* Replaces the cached state by the loaded one. */
 void cache_install(struct cache *c, int64_t revision);
 
@@ -220,7 +222,7 @@ void cache_load_init(struct cache *c);
 void cache_load_done(struct cache *c);
 void cache_load_start(struct cache *c); /* now, or once more */
 
-/* ---- watchers (cache_watch.c) ---- */
+/* ---- watchers (cache_window.c) ---- */
 
 void feed_dispatch(struct feed *f);
 /* Ends the watchers that wanted any event up to this revision, because some are missing. Feed

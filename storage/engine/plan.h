@@ -14,7 +14,7 @@
 #define STORAGE_ENGINE_PLAN_H
 
 #include "api/model/kind.h"
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 #include "storage/storage.h"
 
 enum {

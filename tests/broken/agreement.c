@@ -1,10 +1,10 @@
-/* Takes rules out of the agreement of replicas (storage/agreement/agreement.h), of an annals that is linked with -Wl,--wrap=SYMBOL for those below:
+/* Takes rules out of the agreement of replicas (storage/engine/agreement.h), of an annals that is linked with -Wl,--wrap=SYMBOL for those below:
  *
  *   acks     nobody's acknowledgement is waited for
  *   common   whatever is written is taken for what all write
  *   ticket   objects are written, whatever became of the registration
  *   ranged   registrations are made, whoever else has registered meanwhile */
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 #include "storage/etcd/etcd.h"
 #include "tests/broken/unguarded.h"
 

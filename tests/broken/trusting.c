@@ -1,7 +1,7 @@
 /* Seed 004, "An incorrect optimization", for an annals that is linked with -Wl,--wrap=SYMBOL for those below: the controller takes a cache that shows
  * no Dependent for proof that there is none, and the server removes a finalizer on request, even from a Provider in use. */
 #include "controllers/dependents/provider_plan.h"
-#include "server/write/write_references.h"
+#include "server/write/write.h"
 
 enum provider_step __real_provider_next(const struct json *meta, bool is_referred_to_in_cache);
 enum provider_step __wrap_provider_next(const struct json *meta, bool is_referred_to_in_cache);

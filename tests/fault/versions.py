@@ -1,4 +1,4 @@
-"""What replicas promise of the versions they store (storage/agreement/agreement.h), held against etcd's whole history and against what discovery answered meanwhile.
+"""What replicas promise of the versions they store (storage/engine/agreement.h), held against etcd's whole history and against what discovery answered meanwhile.
 
 etcd's history alone shows, at each revision of it:
 

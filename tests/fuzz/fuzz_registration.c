@@ -1,5 +1,5 @@
 /* Registrations of other replicas, one a line: whatever they say, what is decided from them keeps its promises. */
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { SENTENCE_MAX = 4096, REVISION = 100 };

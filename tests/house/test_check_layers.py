@@ -21,6 +21,7 @@ ROOMS = {
     "storage": ["api/model", "proto"],
     "storage/etcd": ["storage"],
     "storage/cache": ["storage"],
+    "storage/engine": ["storage"],
     "server/http": ["base"],
     "server/parse": ["base"],
     "server/discovery": ["server/parse"],
@@ -76,7 +77,8 @@ class CheckLayers(unittest.TestCase):
                      "\tstruct storage_step put = {.kind = STEP_PUT};"):
             code = [f"<stdio.h>\n{line}"]
             self.assert_single({"server/verbs/create.c": code}, "server/verbs/create.c:2", "storage/engine")
-            self.assertEqual(self.check({"storage/cache/fence.c": code, "tests/unit/test_txn.c": code}), [])
+            self.assert_single({"storage/engine/migrator.c": code}, "storage/engine/migrator.c:2", "storage/engine/plan.h")
+            self.assertEqual(self.check({"storage/cache/fence.c": code, "storage/engine/agreement_errands.c": code, "tests/unit/test_txn.c": code}), [])
 
     def test_a_layer_above_is_named_with_the_rule(self):
         self.assert_single({"api/model/object.h": [], "base/buf.c": ['"api/model/object.h"']},

@@ -14,7 +14,7 @@ SCRIPT = ROOT / "tools" / "quick.py"
 BUILD = pathlib.Path(os.environ.get("ANNALS_BUILD", ROOT / "build"))
 HERE = pathlib.Path(__file__).resolve().parent
 KNOWN = sorted(path.stem[5:] for path in HERE.glob("test_*.py"))
-SOURCES = ["admission", "api", "base", "cli", "client", "controllers", "delegation", "migration", "server", "storage"]
+SOURCES = ["admission", "api", "base", "cli", "client", "controllers", "delegation", "server", "storage"]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_AGREEMENT_WORLD_H
 #define TESTS_UNIT_AGREEMENT_WORLD_H
 
-#include "storage/agreement/agreement.h"
+#include "storage/engine/agreement.h"
 #include <pthread.h>
 
 struct replica {

@@ -5,7 +5,7 @@
 
 #include "tests/unit/check.h"
 
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 static const struct carrier *const carriers[] = {&carrier_controllerrevisions, &carrier_podtemplates};
 #define FOR_EACH_CARRIER(c) for (size_t i_ = 0; i_ < ARRAY_SIZE(carriers) && ((c) = carriers[i_]); i_++)

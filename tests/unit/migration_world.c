@@ -1,7 +1,7 @@
 #include "tests/unit/migration_world.h"
 
 #include "base/clock.h"
-#include "migration/migration_plan.h"
+#include "storage/engine/migration_plan.h"
 #include "storage/keys.h"
 
 enum { POLL_MS = 20, LOOK_AGAIN_MS = 20 };

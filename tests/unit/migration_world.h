@@ -3,7 +3,7 @@
 #define TESTS_UNIT_MIGRATION_WORLD_H
 
 #include "api/model/members.h"
-#include "migration/migrator.h"
+#include "storage/engine/migrator.h"
 #include "storage/memory/memory.h"
 #include "tests/unit/api_world.h"
 

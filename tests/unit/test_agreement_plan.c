@@ -1,5 +1,5 @@
 /* What a replica decides, as rows: what it wants, says now, and sees of others. */
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 #include "tests/unit/check.h"
 
 #define V1 "annals.dev/v1"

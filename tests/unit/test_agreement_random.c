@@ -2,7 +2,7 @@
  * clients write through them. What must hold is looked at after every step, with all of them in view. One thread, one clock: a seed says everything.
  *
  *   AGREEMENT_SEED=17 AGREEMENT_ROUNDS=1 tests/unit/test_agreement_random */
-#include "storage/agreement/agreement_private.h"
+#include "storage/engine/agreement_private.h"
 #include "storage/memory/memory.h"
 #include "tests/unit/check.h"
 #include "tests/unit/slow_line.h"

@@ -1,5 +1,5 @@
 /* One replica on a connection whose every message waits for the test: what may have happened, and what happens late. */
-#include "storage/agreement/agreement_private.h"
+#include "storage/engine/agreement_private.h"
 #include "storage/memory/memory.h"
 #include "tests/unit/check.h"
 #include "tests/unit/slow_line.h"

@@ -1,4 +1,4 @@
-#include "storage/agreement/agreement_table.h"
+#include "storage/engine/agreement_table.h"
 #include "tests/unit/check.h"
 
 #define REGISTERED "/annals/replicas/"

@@ -1,5 +1,4 @@
 #include "server/access/authz.h"
-#include "server/access/impersonate.h"
 #include "tests/unit/check.h"
 #include "tests/unit/fake_http.h"
 

@@ -1,4 +1,4 @@
-#include "controllers/claim/claim_plan.h"
+#include "controllers/dependents/claim_plan.h"
 
 #include "tests/unit/check.h"
 

@@ -1,6 +1,6 @@
 /* The order of a history and its limit, over both carriers (seed 000, "History Reconstruction"
  * and "History Maintenance"; seed 002, the same). */
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 #include "tests/unit/history_world.h"
 

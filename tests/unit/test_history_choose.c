@@ -1,6 +1,6 @@
 /* Which revision is the state of today, over both carriers (seed 000, "Controllers" 3; seed 002,
  * "Template Updates"). */
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 #include "tests/unit/history_world.h"
 

@@ -1,7 +1,7 @@
 /* Two states of one hash (seed 000, "Collision Resolution"). The linker puts the function below
  * in front of the library's: of a hash only one digit is left, which is one of nine, so that
  * names are taken all the time. */
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 #include "tests/unit/history_world.h"
 

@@ -1,7 +1,7 @@
 /* Bytes, hashes and names as kube-controller-manager makes them. What is expected here was
  * computed by Go: encoding/json, hash/fnv, and SafeEncodeString of
  * k8s.io/apimachinery/pkg/util/rand. */
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 #include "tests/unit/history_world.h"
 

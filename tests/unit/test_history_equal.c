@@ -1,9 +1,9 @@
 /* When two states are the same (seed 000, "Version Equivalence"). */
-#include "controllers/history/history.h"
+#include "controllers/kit/history.h"
 
 #include "tests/unit/history_world.h"
 
-#include "api/pod/pod_defaults.h"
+#include "api/core/pod_defaults.h"
 
 static bool are_equal(const char *x, const char *y)
 {

@@ -1,5 +1,5 @@
 #include "api/diff/hunks.h"
-#include "api/record/pointer.h"
+#include "api/diff/pointer.h"
 #include "base/yaml.h"
 #include "tests/unit/check.h"
 #include "tests/unit/check_arena.h"

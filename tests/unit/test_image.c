@@ -1,4 +1,4 @@
-#include "api/pod/pod_defaults.h"
+#include "api/core/pod_defaults.h"
 #include "tests/unit/check.h"
 
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

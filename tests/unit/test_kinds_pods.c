@@ -1,4 +1,6 @@
 /* Pods, templates and claims: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
+#include "admission/admission.h"
+#include "api/core/pod_rules.h"
 #include "api/model/protobuf.h"
 #include "tests/unit/kind_world.h"
 
@@ -11,10 +13,16 @@ static struct object *pod_of(struct api_world *w, const char *spec)
 	return world_decode(w, POD, arena_printf(&w->a, "{\"metadata\":{\"name\":\"p\"},\"spec\":%s}", spec).p);
 }
 
+static void complete(struct api_world *w, enum admission_operation operation, struct object *o)
+{
+	admission_complete(&(struct admission_attributes){.operation = operation, .kind = o->kind, .object = o}, &w->a);
+}
+
 static struct object *created(struct api_world *w, const char *spec)
 {
 	struct object *o = pod_of(w, spec);
 	o->meta.creation_timestamp = STR("2020-01-01T00:00:00Z");
+	complete(w, ADMIT_CREATE, o);
 	o->kind->prepare_create(o, &w->a);
 	return o;
 }
@@ -333,6 +341,7 @@ static size_t count_update_errors(struct api_world *w, const char *before, const
 	struct object *old = created(w, before), *o = pod_of(w, after);
 	struct field_errors e;
 	field_errors_init(&e, &w->a);
+	complete(w, ADMIT_UPDATE, o);
 	o->kind->prepare_update(o, old, &w->a);
 	o->kind->validate_update(o, old, &e);
 	return e.n;
@@ -436,6 +445,7 @@ static void test_claim__is_born_pending_and_protected(void **state)
 	struct api_world *w = *state;
 	struct object *o =
 		world_decode(w, CLAIM, "{\"spec\":{\"dataSource\":{\"kind\":\"PersistentVolumeClaim\",\"name\":\"x\"}}}");
+	complete(w, ADMIT_CREATE, o);
 	o->kind->prepare_create(o, &w->a);
 	world_assert_json(w, status_of(o), "{\"phase\":\"Pending\"}");
 	assert_true(meta_has_finalizer(&o->meta, STR("kubernetes.io/pvc-protection")));
@@ -509,7 +519,7 @@ static struct object *bound(struct api_world *w, const char *pod, const char *bi
 	size_t at;
 	assert_int_equal(json_parse(&json, &w->a, str_of(binding), (struct json_limits){16, 4096}, &at), 0);
 	assert_int_equal(object_decode(&sent, view->kind, &view->kind->versions[0], json, NULL, &w->a, NULL, &reason), 0);
-	*ret_why = view->refuse(o, &w->a);
+	*ret_why = pod_refuse_binding(o, &w->a);
 	if (ret_why->n) {
 		return NULL;
 	}

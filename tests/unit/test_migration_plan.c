@@ -1,5 +1,5 @@
 /* What becomes of StorageMigrations, and what StorageVersions say. */
-#include "migration/migration_plan.h"
+#include "storage/engine/migration_plan.h"
 #include "tests/unit/api_world.h"
 
 #define MIGRATIONS "annals.dev/v1/storagemigrations"

@@ -1,5 +1,5 @@
 /* A whole migrator: a real cache and a real agreement over the store in memory. */
-#include "migration/migrator_private.h"
+#include "storage/engine/migrator_private.h"
 #include "tests/double/fault.h"
 #include "tests/unit/migration_world.h"
 

@@ -1,8 +1,8 @@
-/* Who owns what (controllers/ownership), decision by decision: seed 001's laws, its table of watches, and names read exactly. */
-#include "controllers/ownership/adoption.h"
-#include "controllers/ownership/family.h"
-#include "controllers/ownership/own_writes.h"
-#include "controllers/ownership/route.h"
+/* Who owns what (controllers/kit/ownership.h), decision by decision: seed 001's laws, its table of watches, and names read exactly. */
+#include "controllers/kit/adoption.h"
+#include "controllers/kit/family.h"
+#include "controllers/kit/own_writes.h"
+#include "controllers/kit/route.h"
 #include "tests/unit/check.h"
 #include "tests/unit/items.h"
 #include "tests/unit/script_server.h"

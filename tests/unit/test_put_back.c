@@ -1,6 +1,6 @@
 #include "cli/kubectl/put_back.h"
 
-#include "api/record/state.h"
+#include "api/diff/state.h"
 #include "tests/unit/tree.h"
 
 #define HEX "0123456789abcdef0123456789abcdef"

@@ -1,4 +1,4 @@
-#include "api/record/changes.h"
+#include "api/diff/changes.h"
 #include "tests/unit/tree.h"
 
 static struct changed_paths paths;

@@ -1,4 +1,4 @@
-#include "api/record/state.h"
+#include "api/diff/state.h"
 #include "tests/unit/tree.h"
 
 static struct str name_of(const char *group, const char *kind, const char *namespace, const char *name)

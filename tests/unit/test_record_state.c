@@ -1,5 +1,5 @@
+#include "api/diff/state.h"
 #include "api/model/digest.h"
-#include "api/record/state.h"
 #include "tests/unit/tree.h"
 
 #define SALT "\"salt\":\"MDEyMzQ1Njc4OWFiY2RlZg==\""

@@ -1,4 +1,4 @@
-#include "api/record/state.h"
+#include "api/diff/state.h"
 #include "controllers/recorder/scribe_plan.h"
 #include "tests/unit/tree.h"
 

@@ -1,8 +1,8 @@
 /* What a change makes of the status of a History. */
 #include "server/revisions/snapshot_plan.h"
 
+#include "api/diff/changes.h"
 #include "api/model/members.h"
-#include "api/record/changes.h"
 #include "tests/unit/kind_world.h"
 
 #define HISTORY "annals.dev/v1/histories"

@@ -1,4 +1,4 @@
-#include "server/notes/user_notes.h"
+#include "server/write/user_notes.h"
 
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "server/write/write_queue.h"
+#include "server/write/write_memory.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

@@ -37,9 +37,9 @@ FOLDERS = {
     "controllers/runner.c": "controllers",
     "client/outage.c": "controllers",
     "delegation/": "server",
-    "migration/": "migration",
     "server/": "server",
-    "storage/agreement/": "storage-version",
+    "storage/engine/agreement": "storage-version",
+    "storage/engine/": "migration",
     "storage/upkeep.c": "etcd",
     "storage/cache/": "cache",
 }

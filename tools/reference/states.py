@@ -58,19 +58,19 @@ CONDITIONS = [
     ("Recorder", ["controllers/recorder/report.c"], "Overridden", "Other Recorders record objects that this one selects. Absent where there is none.", [
         ("True", "AnotherSortsFirst", "The message lists the resources, and the Recorder whose name sorts first."),
     ]),
-    ("StorageMigration", ["migration/migration_plan.c", "migration/migration_plan.h"], "Running", "Objects are being rewritten.", [
+    ("StorageMigration", ["storage/engine/migration_plan.c", "storage/engine/migration_plan.h"], "Running", "Objects are being rewritten.", [
         ("True", "StorageVersionMigrationInProgress", "A server rewrites objects; `status.objects` says how far it is."),
         ("False", "MigrationOff", "The server whose turn it is runs with `--storage-migration=Off`. The migration waits."),
         ("False", "StorageVersionsDiffer", "The replicas do not store the resource in one version. The migration waits; the message names them."),
     ]),
-    ("StorageMigration", ["migration/migration_plan.c", "migration/migration_plan.h"], "Succeeded", "The migration has ended well.", [
+    ("StorageMigration", ["storage/engine/migration_plan.c", "storage/engine/migration_plan.h"], "Succeeded", "The migration has ended well.", [
         ("True", "StorageVersionMigrationSucceeded", "All objects are stored in `status.storageVersion`."),
     ]),
-    ("StorageMigration", ["migration/migration_plan.c", "migration/migration_plan.h"], "Failed", "The migration has ended, and objects of another version may remain.", [
+    ("StorageMigration", ["storage/engine/migration_plan.c", "storage/engine/migration_plan.h"], "Failed", "The migration has ended, and objects of another version may remain.", [
         ("True", "StorageVersionMigrationFailed", "The message says which object or version hinders it."),
         ("True", "StorageVersionChanged", "The replicas have begun to store another version meanwhile. A new migration is needed."),
     ]),
-    ("StorageVersion", ["migration/migration_plan.c"], "AllEncodingVersionsEqual", "All replicas store the resource in one version.", [
+    ("StorageVersion", ["storage/engine/migration_plan.c"], "AllEncodingVersionsEqual", "All replicas store the resource in one version.", [
         ("True", "CommonEncodingVersionSet", "They do: `status.commonEncodingVersion`."),
         ("False", "CommonEncodingVersionUnset", "They do not: `status.storageVersions` has the version of each."),
     ]),

@@ -1,0 +1,805 @@
+/* Finds the difference between two states and its authors. Also the form of a change in a History
+ * and in a Snapshot.
+ *
+ * Both states are taken in their canonical form: if two values have one digest, they do not differ
+ * here.
+ */
+#include "api/diff/changes.h"
+
+#include "api/diff/pointer.h"
+#include "api/model/digest.h"
+#include "api/model/gotext.h"
+#include "api/model/members.h"
+#include "base/hex.h"
+#include "base/sha256.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* Deeper values are compared as wholes: each level of arrays reads what is below it once more. */
+enum { LEVELS_MAX = 64, TEXTS_MAX = 64 * 1024 * 1024 };
+
+struct comparison {
+	struct changed_paths *paths;
+	struct arena *arena;
+	struct buf pointer;
+};
+
+static const struct json *canonical(const struct json *state, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf text;
+	struct json *j;
+	size_t at;
+
+	buf_init(&text, TEXTS_MAX);
+	bool is_whole = digest_canonical(&text, state, a);
+	assert(is_whole);
+	int r = json_parse(&j, a, arena_dup(a, buf_str(&text)), JSON_LIMITS_DEFAULT, &at);
+	return r ? json_null(a) : j; /* an arena that is full: its owner asks it */
+}
+
+/* Cuts the pointer to as many whole segments as fit. */
+static struct str shown_pointer(struct str pointer)
+{
+	if (pointer.n <= CHANGED_PATH_MAX) {
+		return pointer;
+	}
+	pointer.n = CHANGED_PATH_MAX + 1;
+	while (pointer.n > 0 && pointer.p[pointer.n - 1] != '/') {
+		pointer.n--;
+	}
+	return (struct str){pointer.p, pointer.n ? pointer.n - 1 : 0};
+}
+
+static void comparison_note(struct comparison *c)
+{
+	struct changed_paths *paths = c->paths;
+	struct str path = shown_pointer(buf_str(&c->pointer));
+
+	if (paths->n > 0 && str_eq(paths->v[paths->n - 1], path)) {
+		return;
+	}
+	if (paths->n == CHANGED_PATHS_SEEN_MAX) {
+		paths->more++;
+		return;
+	}
+	paths->v[paths->n++] = arena_dup(c->arena, path);
+}
+
+static void compare(struct comparison *c, const struct json *before, const struct json *after, unsigned level);
+
+/* NULL: it is not there. */
+static void compare_child(
+	struct comparison *c, struct str segment, const struct json *before, const struct json *after, unsigned level)
+{
+	size_t length = c->pointer.n;
+
+	pointer_push(&c->pointer, segment);
+	if (before && after) {
+		compare(c, before, after, level + 1);
+	} else {
+		comparison_note(c);
+	}
+	buf_truncate(&c->pointer, length);
+}
+
+/* Members of canonical objects are sorted by name. */
+static void compare_members(struct comparison *c, const struct json *before, const struct json *after, unsigned level)
+{
+	uint32_t i = 0, k = 0;
+
+	while (i < before->n || k < after->n) {
+		int order = i == before->n ? 1 : k == after->n ? -1 : str_cmp(before->members[i].name, after->members[k].name);
+		const struct json_member *old = order <= 0 ? &before->members[i++] : NULL;
+		const struct json_member *new = order >= 0 ? &after->members[k++] : NULL;
+		compare_child(c, old ? old->name : new->name, old ? old->value : NULL, new ? new->value : NULL, level);
+	}
+}
+
+static void compare_items(struct comparison *c, const struct json *before, const struct json *after, unsigned level)
+{
+	uint32_t first = 0, old_end = before->n, new_end = after->n;
+	char index[POINTER_INDEX_SIZE];
+
+	while (first < MIN(old_end, new_end) && json_equal(before->items[first], after->items[first])) {
+		first++;
+	}
+	while (first < MIN(old_end, new_end) && json_equal(before->items[old_end - 1], after->items[new_end - 1])) {
+		old_end--;
+		new_end--;
+	}
+	for (uint32_t i = first; i < MAX(old_end, new_end); i++) {
+		compare_child(c, pointer_index(index, i), i < old_end ? before->items[i] : NULL,
+			i < new_end ? after->items[i] : NULL, level);
+	}
+}
+
+static void compare(struct comparison *c, const struct json *before, const struct json *after, unsigned level)
+{
+	bool goes_on = before->kind == after->kind && level < LEVELS_MAX;
+
+	if (goes_on && before->kind == JSON_OBJECT) {
+		compare_members(c, before, after, level);
+	} else if (goes_on && before->kind == JSON_ARRAY) {
+		compare_items(c, before, after, level);
+	} else if (!json_equal(before, after)) {
+		comparison_note(c);
+	}
+}
+
+void changed_paths(struct changed_paths *ret, const struct json *before, const struct json *after, struct arena *a)
+{
+	struct comparison c = {.paths = ret, .arena = a};
+
+	ret->n = 0;
+	ret->more = 0;
+	buf_init(&c.pointer, TEXTS_MAX);
+	compare(&c, canonical(before, a), canonical(after, a), 0);
+	buf_done(&c.pointer);
+}
+
+/* ---- who ---- */
+
+/* Looking for an item by its keys reads all that an entry has of the list: so many, and then no
+ * more is known. */
+enum { KEYS_READ_MAX = 100000 };
+
+struct ownership {
+	const struct json *state;
+	struct arena *arena;
+	size_t keys_read;
+};
+
+static bool has_keys(const struct json *item, const struct json *keys)
+{
+	bool is_same = json_is(keys, JSON_OBJECT);
+	for (uint32_t i = 0; is_same && i < keys->n; i++) {
+		const struct json *value = json_get(item, keys->members[i].name);
+		is_same = value && json_equal(value, keys->members[i].value);
+	}
+	return is_same;
+}
+
+/* Returns whether "k:{...}" or "v:..." names the item. */
+static bool is_item_of(struct ownership *o, struct str element, const struct json *item)
+{
+	struct json *named;
+	size_t at;
+
+	bool is_by_keys = str_starts(element, STR("k:"));
+	if (!item || ++o->keys_read > KEYS_READ_MAX || (!is_by_keys && !str_starts(element, STR("v:")))) {
+		return false;
+	}
+	struct str text = {element.p + 2, element.n - 2};
+	if (json_parse(&named, o->arena, text, JSON_LIMITS_DEFAULT, &at)) {
+		return false;
+	}
+	return is_by_keys ? has_keys(item, named) : json_equal(item, named);
+}
+
+static const struct json *item_fields(
+	struct ownership *o, const struct json *fields, struct str segment, const struct json *item)
+{
+	const struct json *by_place = json_get(fields, arena_printf(o->arena, "i:" STR_FMT, STR_ARG(segment)));
+	const struct json *found = by_place;
+	for (uint32_t i = 0; !found && i < fields->n; i++) {
+		found = is_item_of(o, fields->members[i].name, item) ? fields->members[i].value : NULL;
+	}
+	return found;
+}
+
+/* Returns whether an entry with these fieldsV1 owns the value at the path, a part of it, or a whole
+ * around it. */
+static bool owns(struct ownership *o, const struct json *fields, struct str path)
+{
+	const struct json *value = o->state;
+	struct str segment;
+
+	while (json_is(fields, JSON_OBJECT) && fields->n > 0 && pointer_shift(&path, &segment, o->arena)) {
+		const struct json *child = pointer_step(value, segment);
+		fields = json_is(value, JSON_ARRAY) ? item_fields(o, fields, segment, child)
+						    : json_get(fields, arena_printf(o->arena, "f:" STR_FMT, STR_ARG(segment)));
+		value = child;
+	}
+	return fields != NULL;
+}
+
+static bool owns_any(struct ownership *o, const struct json *entry, const struct changed_paths *paths)
+{
+	const struct json *fields = json_gets(entry, "fieldsV1");
+	bool is_owner = false;
+
+	for (size_t i = 0; json_is(fields, JSON_OBJECT) && fields->n > 0 && !is_owner && i < paths->n; i++) {
+		is_owner = owns(o, fields, paths->v[i]);
+	}
+	return is_owner;
+}
+
+static bool is_of_status(const struct json *entry)
+{
+	return str_is(member_text(entry, "subresource"), "status");
+}
+
+static void authors_offer(struct change_authors *authors, const struct json *entry)
+{
+	struct str name = member_text(entry, "manager"), time = member_text(entry, "time");
+	/* Times are RFC 3339 in UTC with seconds: their texts are in their order. */
+	int order = str_cmp(time, authors->time);
+
+	if (name.n == 0 || name.n > CHANGE_AUTHOR_MAX || (authors->n > 0 && order < 0)) {
+		return;
+	}
+	if (authors->n == 0 || order > 0) {
+		authors->n = 0;
+		authors->time = time;
+	}
+	bool is_named = false;
+	for (size_t i = 0; !is_named && i < authors->n; i++) {
+		is_named = str_eq(authors->names[i], name);
+	}
+	if (!is_named && authors->n < CHANGE_AUTHORS_MAX) {
+		authors->names[authors->n++] = name;
+	}
+}
+
+void change_authors(struct change_authors *ret, const struct json *managed_fields, const struct json *state,
+	const struct changed_paths *paths, struct arena *a)
+{
+	struct ownership o = {.state = state, .arena = a};
+	const struct json *entry;
+
+	*ret = (struct change_authors){.n = 0};
+	for (uint32_t i = 0; (entry = list_item(managed_fields, i)); i++) {
+		if (owns_any(&o, entry, paths)) {
+			authors_offer(ret, entry);
+		}
+	}
+	ret->is_known = ret->n > 0;
+	for (uint32_t i = 0; !ret->is_known && (entry = list_item(managed_fields, i)); i++) {
+		if (!is_of_status(entry)) {
+			authors_offer(ret, entry);
+		}
+	}
+}
+
+struct str change_cause(const struct json *object)
+{
+	const struct json *annotations = json_gets(json_gets(object, "metadata"), "annotations");
+	struct str cause = member_text(annotations, "kubernetes.io/change-cause");
+
+	if (cause.n > CHANGE_CAUSE_MAX) {
+		cause.n = CHANGE_CAUSE_MAX;
+		while (cause.n > 0 && (cause.p[cause.n] & 0xc0) == 0x80) {
+			cause.n--; /* no part of a character */
+		}
+	}
+	return cause;
+}
+
+/* ---- the form of a change ----
+ *
+ * A Snapshot with a change holds the entry for a History, and the rest of the History's status. The
+ * user who changed the object is not in it: the server knows the user or nobody does.
+ */
+
+#define CHANGE_TYPE_TEXT "Created, Changed or Deleted."
+#define CHANGE_FIELDS                                                                                                         \
+	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                 \
+		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},             \
+		{"managers", &type_string_list, 0, "The field managers that own the changed fields: at most 8.", NULL, NULL}, \
+		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.",    \
+			NULL, NULL},                                                                                          \
+		{"paths", &type_string_list, 0, "JSON pointers to the changed values: at most 32.", NULL, NULL},              \
+		{"morePaths", &type_int64, 0, "The number of changed values beyond these paths.", NULL, NULL},                \
+	{                                                                                                                     \
+		"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL         \
+	}
+
+static const struct type type_change = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryChange",
+	.go_type = "v1.HistoryChange",
+	.doc = "A change of the object.",
+	.fields =
+		(const struct field[]){
+			CHANGE_FIELDS,
+			{"revision", &type_string, 0, "The name of the revision that holds the state after the change.", NULL,
+				NULL},
+			{"number", &type_int64, 0, "The number that this revision had then.", NULL, NULL},
+			{"user", &type_string, 0, "The user who made the change. Absent: nobody knows for certain.", NULL,
+				NULL},
+			{"digest", &type_string, 0,
+				"The digest of the state after the change. Absent: annals 0.1 recorded the change, or the "
+				"object was deleted.",
+				NULL, NULL},
+			{"previous", &type_string, 0,
+				"The SHA-256 of the item before this one, in hexadecimal digits, over its canonical text. "
+				"Absent: there was none, or annals 0.1 recorded the change.",
+				NULL, NULL},
+			{0},
+		},
+};
+
+const struct type list_changes = {.kind = TYPE_LIST, .elem = &type_change};
+
+const struct type type_change_request = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotChange",
+	.go_type = "v1.SnapshotChange",
+	.doc = "The change that led to the state, which is added to the History.",
+	.fields =
+		(const struct field[]){
+			CHANGE_FIELDS,
+			{"uid", &type_string, 0, "The uid of the object. Required, unless the object was deleted.", NULL, NULL},
+			{"apiVersion", &type_string, 0,
+				"The API version in which the object was read. Required, unless the object was deleted.", NULL,
+				NULL},
+			{"ignore", &type_string_list, 0,
+				"JSON pointers to the values that were left out of the state: at most 64.", NULL, NULL},
+			{"historyResourceVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The resourceVersion of the History that the client has read. If the History has another one "
+				"now, the answer is 409 Conflict.",
+				NULL, NULL},
+			{"writeDigest", &type_string, 0,
+				"The digest of the whole object. The server finds the user of the change by it.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- rules ---- */
+
+static void check_length(struct field_errors *e, const struct where *at, struct str text, size_t max, const char *message)
+{
+	if (text.n > max) {
+		refuse_text(e, at, text, message);
+	}
+}
+
+static void check_text_length(struct field_errors *e, const struct where *at, struct str text)
+{
+	check_length(e, at, text, CHANGE_CAUSE_MAX, "must be no more than 1024 bytes");
+}
+
+struct list_limits {
+	uint32_t items;
+	size_t bytes;
+	const char *too_many, *too_long;
+};
+
+static void check_list(
+	struct field_errors *e, const struct where *at, const struct json *list, const struct list_limits *limits)
+{
+	const struct json *one;
+
+	if (list && list->n > limits->items) {
+		refuse_forbidden(e, at, limits->too_many);
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(list, i)); i++) {
+		check_length(e, WHERE_ITEM(at, i), json_text(one), limits->bytes, limits->too_long);
+	}
+}
+
+void check_pointers(struct field_errors *e, const struct where *at, const struct json *pointers)
+{
+	const struct json *one;
+	const char *problem;
+
+	if (pointers && pointers->n > POINTER_PATTERNS_MAX) {
+		refuse_forbidden(e, at, "must have at most 64 items");
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(pointers, i)); i++) {
+		if ((problem = pointer_pattern_problem(json_text(one)))) {
+			refuse_text(e, WHERE_ITEM(at, i), json_text(one), problem);
+		}
+	}
+}
+
+static void check_lists(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const struct {
+		const char *name;
+		struct list_limits limits;
+	} lists[] = {
+		{"managers",
+			{CHANGE_AUTHORS_MAX, CHANGE_AUTHOR_MAX, "must have at most 8 items", "must be no more than 128 bytes"}},
+		{"paths",
+			{CHANGED_PATHS_MAX, CHANGED_PATH_MAX, "must have at most 32 items", "must be no more than 256 bytes"}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		check_list(e, WHERE_NAMED(at, lists[i].name), json_gets(change, lists[i].name), &lists[i].limits);
+	}
+}
+
+static void check_version(struct field_errors *e, const struct where *at, struct str version)
+{
+	uint64_t number;
+
+	check_present(e, at, version);
+	if (version.n > 0 && !str_to_uint64(version, &number)) {
+		refuse_text(e, at, version, "must be an unsigned integer");
+	}
+}
+
+bool change_is_deletion(const struct json *change)
+{
+	return str_is(member_text(change, "type"), "Deleted");
+}
+
+void check_change(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const char *const types[] = {"Created", "Changed", "Deleted", NULL};
+	static const char *const texts[] = {"cause", "resourceVersion", "uid", "apiVersion", "writeDigest"};
+
+	check_choice(e, WHERE(at, "type"), member_text(change, "type"), types, true);
+	check_present(e, WHERE(at, "time"), member_text(change, "time"));
+	check_lists(e, at, change);
+	check_pointers(e, WHERE(at, "ignore"), json_gets(change, "ignore"));
+	check_not_negative(e, WHERE(at, "morePaths"), json_gets(change, "morePaths"));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		check_text_length(e, WHERE_NAMED(at, texts[i]), member_text(change, texts[i]));
+	}
+	if (!change_is_deletion(change)) {
+		check_present(e, WHERE(at, "uid"), member_text(change, "uid"));
+		check_present(e, WHERE(at, "apiVersion"), member_text(change, "apiVersion"));
+	}
+	check_version(e, WHERE(at, "historyResourceVersion"), member_text(change, "historyResourceVersion"));
+}
+
+/* ---- is a History as it was recorded? ---- */
+
+void change_print(char out[CHANGE_PRINT_SIZE], const struct json *change, struct arena *a)
+{
+	unsigned char hash[SHA256_SIZE];
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, TEXTS_MAX);
+	bool is_whole = digest_canonical(&text, change, a);
+	assert(is_whole);
+	sha256(buf_str(&text), hash);
+	hex_write(out, (const char *)hash, SHA256_SIZE);
+	out[CHANGE_PRINT_SIZE - 1] = '\0';
+}
+
+/* Whoever writes it keeps digests. */
+static bool is_linked(const struct json *change)
+{
+	return member_text(change, "digest").n > 0 || member_text(change, "previous").n > 0;
+}
+
+static bool follows(const struct json *change, const struct json *before, struct arena *a)
+{
+	char print[CHANGE_PRINT_SIZE];
+
+	change_print(print, before, a);
+	return str_is(member_text(change, "previous"), print);
+}
+
+static void report(const struct record_report *to, enum record_doubt doubt, const struct json *change, const char *what)
+{
+	to->say(to->ctx, doubt, change, what);
+}
+
+/* The first item that is listed: others may have been before it. */
+static void check_first(const struct json *change, bool is_first_of_all, const struct record_report *to)
+{
+	if (!is_linked(change)) {
+		report(to, RECORD_UNVERIFIED, change, "was recorded without a digest");
+	} else if (is_first_of_all && member_text(change, "previous").n > 0) {
+		report(to, RECORD_MISSING, change, "has lost the change before it");
+	} else if (!is_first_of_all && member_text(change, "previous").n == 0) {
+		report(to, RECORD_ALTERED, change, "does not say which change was before it");
+	}
+}
+
+static void check_link(const struct json *change, const struct json *before, const struct record_report *to, struct arena *a)
+{
+	if (!is_linked(change) && !is_linked(before)) {
+		report(to, RECORD_UNVERIFIED, change, "was recorded without a digest");
+	} else if (!follows(change, before, a)) {
+		report(to, RECORD_ALTERED, change,
+			"does not follow the change before it: one of them was altered, or one between them is missing");
+	}
+}
+
+static const struct json *last_state_change(const struct json *changes)
+{
+	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
+		if (!change_is_deletion(changes->items[i - 1])) {
+			return changes->items[i - 1];
+		}
+	}
+	return NULL;
+}
+
+/* What the status says of the last state is in its change, too. */
+static void check_last(const struct json *status, const struct record_report *to)
+{
+	const struct json *change = last_state_change(json_gets(status, "changes")), *revision = json_gets(status, "revision");
+	struct str digest = member_text(change, "digest");
+
+	if (change && digest.n > 0 && !str_eq(digest, member_text(status, "digest"))) {
+		report(to, RECORD_ALTERED, change, "has another digest than the status of the History");
+	}
+	if (change &&
+		(!str_eq(member_text(change, "revision"), member_text(revision, "name")) ||
+			member_int(change, "number") != member_int(revision, "revision"))) {
+		report(to, RECORD_ALTERED, change, "names another revision than the status of the History");
+	}
+}
+
+void record_check_changes(const struct json *status, const struct record_report *to, struct arena *a)
+{
+	const struct json *changes = json_gets(status, "changes"), *change;
+	int64_t n = member_count(status, "changes"), total = member_int(status, "totalChanges");
+
+	if (total < n) {
+		report(to, RECORD_ALTERED, NULL, "totalChanges is less than the number of listed changes");
+	}
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		if (i == 0) {
+			check_first(change, total == n, to);
+		} else {
+			check_link(change, changes->items[i - 1], to, a);
+		}
+	}
+	check_last(status, to);
+}
+
+const struct json *record_change_to(const struct json *status, struct str revision)
+{
+	const struct json *changes = json_gets(status, "changes");
+
+	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
+		if (str_eq(member_text(changes->items[i - 1], "revision"), revision)) {
+			return changes->items[i - 1];
+		}
+	}
+	return NULL;
+}
+
+struct str record_digest(const struct json *status, struct str revision)
+{
+	const struct json *change = record_change_to(status, revision);
+	struct str digest = member_text(change, "digest");
+	bool is_last = str_eq(member_text(json_gets(status, "revision"), "name"), revision);
+
+	return digest.n > 0 || !is_last ? digest : member_text(status, "digest");
+}
+
+/* The number of the first listed change that led to a state. */
+static int64_t first_number(const struct json *status)
+{
+	const struct json *changes = json_gets(status, "changes"), *change;
+
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		if (!change_is_deletion(change)) {
+			return member_int(change, "number");
+		}
+	}
+	return INT64_MAX;
+}
+
+/* No listed change led to it: so did one that is no longer listed, or nobody has recorded it. */
+static void check_unlisted(const struct json *status, const struct record_state *s, const struct record_report *to)
+{
+	bool are_all_listed = member_int(status, "totalChanges") <= member_count(status, "changes");
+
+	if (are_all_listed || s->number >= first_number(status)) {
+		report(to, RECORD_ALTERED, NULL, "no change led to it");
+	} else {
+		report(to, RECORD_UNVERIFIED, NULL, "the change that led to it is no longer listed");
+	}
+}
+
+void record_check_state(const struct json *status, const struct record_state *s, const struct record_report *to)
+{
+	const struct json *change = record_change_to(status, s->name);
+	struct str digest = record_digest(status, s->name);
+
+	if (!change) {
+		check_unlisted(status, s, to);
+		return;
+	}
+	if (digest.n == 0) {
+		report(to, RECORD_UNVERIFIED, NULL, "the change that led to it was recorded without a digest");
+	} else if (!str_eq(digest, s->digest)) {
+		report(to, RECORD_ALTERED, NULL, "its data are not the state that was recorded");
+	}
+	if (member_int(change, "number") != s->number) {
+		report(to, RECORD_ALTERED, NULL, "its number is not the one that was recorded");
+	}
+}
+
+static bool is_there(const struct record_state *states, size_t n, struct str name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(states[i].name, name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The oldest go first, but for those that something holds. So what is newer than one of the others was not trimmed. */
+static int64_t oldest_kept(const struct record_state *states, size_t n)
+{
+	int64_t oldest = INT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		oldest = states[i].is_held ? oldest : MIN(oldest, states[i].number);
+	}
+	return oldest;
+}
+
+void record_check_missing(
+	const struct json *status, const struct record_state *states, size_t n, const struct record_report *to)
+{
+	const struct json *changes = json_gets(status, "changes"), *change;
+	struct str last = member_text(json_gets(status, "revision"), "name");
+	int64_t oldest = oldest_kept(states, n), n_missing = 0;
+
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		struct str name = member_text(change, "revision");
+		bool is_latest = name.n > 0 && record_change_to(status, name) == change;
+		if (is_latest && !is_there(states, n, name) && (str_eq(name, last) || member_int(change, "number") > oldest)) {
+			report(to, RECORD_MISSING, change, "led to a revision that is missing");
+			n_missing++;
+		}
+	}
+	if (!n_missing && (int64_t)n < member_int(status, "revisions")) {
+		report(to, RECORD_MISSING, NULL, "there are fewer revisions than were recorded");
+	}
+}
+
+/* ---- pointers ----
+ *
+ * Pointers into JSON and patterns of them (RFC 6901, pointer.h) name what a Recorder leaves out and
+ * hides, and the changes that a History lists. */
+
+static bool is_pointer(struct str text)
+{
+	if (text.n == 0 || text.p[0] != '/') {
+		return false;
+	}
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '~' && (i + 1 == text.n || (text.p[i + 1] != '0' && text.p[i + 1] != '1'))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+const char *pointer_pattern_problem(struct str text)
+{
+	if (text.n > POINTER_PATTERN_MAX) {
+		return "must be no more than 512 bytes";
+	}
+	return is_pointer(text) ? NULL
+				: "must be a JSON pointer: it begins with /, and ~ is written ~0, and / within a name ~1";
+}
+
+bool pointer_push(struct buf *pointer, struct str segment)
+{
+	buf_addc(pointer, '/');
+	for (size_t i = 0; i < segment.n; i++) {
+		switch (segment.p[i]) {
+		case '~':
+			BUF_LITERAL(pointer, "~0");
+			break;
+		case '/':
+			BUF_LITERAL(pointer, "~1");
+			break;
+		default:
+			buf_addc(pointer, segment.p[i]);
+		}
+	}
+	return !pointer->is_over;
+}
+
+static struct str unescaped(struct str segment, struct arena *a)
+{
+	if (!segment.n || !memchr(segment.p, '~', segment.n)) {
+		return segment;
+	}
+	struct str out = arena_dup(a, segment);
+	char *to = (char *)out.p;
+	size_t n = 0;
+	for (size_t i = 0; i < segment.n; i++) {
+		bool is_escape = segment.p[i] == '~' && i + 1 < segment.n;
+		to[n++] = !is_escape ? segment.p[i] : segment.p[++i] == '1' ? '/' : '~';
+	}
+	return (struct str){to, n};
+}
+
+bool pointer_shift(struct str *pointer, struct str *ret_segment, struct arena *a)
+{
+	struct str head, tail;
+
+	if (pointer->n == 0) {
+		return false;
+	}
+	bool is_cut = str_cut((struct str){pointer->p + 1, pointer->n - 1}, '/', &head, &tail);
+	/* The slash belongs to the rest, which begins with one. */
+	*pointer = is_cut ? (struct str){tail.p - 1, tail.n + 1} : (struct str){NULL, 0};
+	*ret_segment = unescaped(head, a);
+	return true;
+}
+
+static struct pointer_pattern pattern_of(struct str text, struct arena *a)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < text.n; i++) {
+		n += text.p[i] == '/';
+	}
+	struct str *segments = arena_array(a, struct str, n);
+	for (size_t i = 0; pointer_shift(&text, &segments[i], a); i++) {
+	}
+	return (struct pointer_pattern){segments, n};
+}
+
+bool pointer_patterns_read(struct pointer_patterns *ret, const struct json *list, struct arena *a)
+{
+	if (!list || list->kind == JSON_NULL) {
+		*ret = (struct pointer_patterns){NULL, 0};
+		return true;
+	}
+	if (list->kind != JSON_ARRAY || list->n > POINTER_PATTERNS_MAX) {
+		return false;
+	}
+	struct pointer_pattern *v = arena_array(a, struct pointer_pattern, list->n);
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct str text = json_is(list->items[i], JSON_STRING) ? json_text(list->items[i]) : STR("");
+		if (pointer_pattern_problem(text)) {
+			return false;
+		}
+		v[i] = pattern_of(text, a);
+	}
+	*ret = (struct pointer_patterns){v, list->n};
+	return true;
+}
+
+uint64_t pointer_patterns_all(const struct pointer_patterns *p)
+{
+	return p->n == 0 ? 0 : UINT64_MAX >> (POINTER_PATTERNS_MAX - p->n);
+}
+
+uint64_t pointer_patterns_step(
+	const struct pointer_patterns *p, uint64_t alive, size_t depth, struct str segment, bool *ret_ends)
+{
+	uint64_t on = 0;
+	bool ends = false;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct pointer_pattern *pattern = &p->v[i];
+		if (!(alive >> i & 1) ||
+			!(str_is(pattern->segments[depth], "*") || str_eq(pattern->segments[depth], segment))) {
+			continue;
+		}
+		if (pattern->n == depth + 1) {
+			ends = true;
+		} else {
+			on |= (uint64_t)1 << i;
+		}
+	}
+	*ret_ends = ends;
+	return on;
+}
+
+struct str pointer_index(char out[POINTER_INDEX_SIZE], uint32_t i)
+{
+	int n = snprintf(out, POINTER_INDEX_SIZE, "%u", i);
+	return (struct str){out, (size_t)n};
+}
+
+struct json *pointer_step(const struct json *value, struct str segment)
+{
+	uint64_t i;
+
+	if (!json_is(value, JSON_ARRAY)) {
+		return json_get(value, segment);
+	}
+	return str_to_uint64(segment, &i) && i < value->n ? value->items[i] : NULL;
+}
