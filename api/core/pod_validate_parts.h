@@ -15,7 +15,7 @@ struct pod_check {
 	struct map volumes; /* by name */
 };
 
-/* Of claims and volumes alike; absent: what is said where there are none. */
+/* Checks the access modes of a claim or a volume; absent: the message if there are none. */
 void check_access_modes(const struct where *at, const struct json *modes, const char *absent, struct field_errors *errors);
 void check_host_path(const struct pod_check *c, const struct where *at, const struct json *source);
 void check_nfs(const struct pod_check *c, const struct where *at, const struct json *source);

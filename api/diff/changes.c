@@ -463,7 +463,7 @@ void change_print(char out[CHANGE_PRINT_SIZE], const struct json *change, struct
 	out[CHANGE_PRINT_SIZE - 1] = '\0';
 }
 
-/* Whoever writes it keeps digests. */
+/* Did the writer of this change keep digests? */
 static bool is_linked(const struct json *change)
 {
 	return member_text(change, "digest").n > 0 || member_text(change, "previous").n > 0;
@@ -514,7 +514,7 @@ static const struct json *last_state_change(const struct json *changes)
 	return NULL;
 }
 
-/* What the status says of the last state is in its change, too. */
+/* The status repeats the last state of its last change: both must be the same. */
 static void check_last(const struct json *status, const struct record_report *to)
 {
 	const struct json *change = last_state_change(json_gets(status, "changes")), *revision = json_gets(status, "revision");

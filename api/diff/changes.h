@@ -93,7 +93,7 @@ struct record_state {
 /* status: of a History. */
 void record_check_changes(const struct json *status, const struct record_report *to, struct arena *a);
 void record_check_state(const struct json *status, const struct record_state *s, const struct record_report *to);
-/* Which of all the revisions are missing? Those that the limit has trimmed are not. */
+/* Which of all the revisions are missing? Revisions that the limit has trimmed are not. */
 void record_check_missing(
 	const struct json *status, const struct record_state *states, size_t n, const struct record_report *to);
 

@@ -304,7 +304,7 @@ struct history_scan {
 	bool is_wrong;
 };
 
-/* What annals 0.1 recorded has no digests, which is no mistake. */
+/* Changes that annals 0.1 recorded have no digests, which is no mistake. */
 static void on_doubt(void *ctx, enum record_doubt doubt, const struct json *change, const char *what)
 {
 	struct history_scan *h = ctx;

@@ -196,7 +196,7 @@ struct telling {
 	const struct subject *subject;
 };
 
-/* What annals 0.1 recorded has no digests, which is no mistake. */
+/* Changes that annals 0.1 recorded have no digests, which is no mistake. */
 static void on_doubt(void *ctx, enum record_doubt doubt, const struct json *change, const char *what)
 {
 	struct telling *t = ctx;

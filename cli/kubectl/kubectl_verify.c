@@ -6,10 +6,10 @@
 #include "cli/kubectl/kubectl.h"
 
 enum {
-	PAGE = 50,      /* states; each may have a MiB */
-	READS_MAX = 10, /* of a History that changes meanwhile */
-	SORTS_MAX = 8,  /* of unverified items, by the words for them */
-	TREE_MAX = 512 << 20,
+	PAGE = 50,            /* states; each may have a MiB */
+	READS_MAX = 10,       /* of a History that changes meanwhile */
+	SORTS_MAX = 8,        /* of unverified items, by the words for them */
+	TREE_MAX = 512 << 20, /* bytes of one History with all its states as trees */
 };
 
 static const struct resource revisions_resource = {{"annals.dev", 10}, {"v1", 2}, {"controllerrevisions", 19}};
@@ -272,7 +272,7 @@ static void write_result(struct verifying *v)
 	kubectl_print(k, list);
 }
 
-/* What differs is printed, and the command fails all the same. */
+/* Differences are printed, and the command fails all the same. */
 static int finish(struct verifying *v)
 {
 	struct kubectl *k = v->k;

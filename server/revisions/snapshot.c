@@ -361,10 +361,10 @@ static struct cached *get_owner(struct request *q, const struct snapshot *s, con
 	return cache_get(q->server->options.cache, k, k->is_namespaced ? request_ns(q) : STR(""), s->owner.name);
 }
 
-/* The uid decides which revisions are those of the owner, so another object's uid would reach that object's history. What is
- * served here is looked up. An object that is not there may have been deleted meanwhile, and one of another server is not
- * known. Then the uid must be no other object's of that kind and no History's, and the revisions with it must name the owner.
- * Returns NULL, or what is wrong. */
+/* The uid decides which revisions are those of the owner, so another object's uid would reach that object's
+ * history. An object that is served here is looked up. An object that is not there may have been deleted
+ * meanwhile, and one of another server is not known. Then the uid must be no other object's of that kind and no
+ * History's, and the revisions with it must name the owner. Returns NULL, or what is wrong. */
 static const char *owner_problem(struct request *q, const struct snapshot *s)
 {
 	const struct kind *k = owner_kind(q, &s->owner);

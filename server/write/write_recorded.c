@@ -1,4 +1,4 @@
-/* Who may write recorded states. */
+/* The rules for users who write recorded states. */
 #include "server/write/write_recorded.h"
 
 #include "api/model/history.h"
@@ -124,7 +124,7 @@ static int ask_controller(struct request *q, const struct object *o, const struc
 	return ask_both(q, o, owner, history);
 }
 
-/* Of a revision as it is. It is free once nobody records in it any more. */
+/* Asks about a revision as it is stored, which is free once nobody records in it any more. */
 static int ask_stored_controller(
 	struct request *q, const struct object *old, const struct owner_reference *owner, bool is_deletion)
 {
