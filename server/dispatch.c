@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "server/request/agreed_version.h"
+#include "server/request/budget.h"
 #include "server/request/head.h"
 #include "server/request/limits.h"
 #include "server/request/request.h"
@@ -269,5 +270,15 @@ void request_on_done(void *server, struct http_exchange *x)
 	}
 	if (q->cleanup) {
 		q->cleanup(q, q->cleanup_ctx);
+	}
+}
+
+/* Memory of answers comes back in bursts, too. */
+void request_on_freed(void *server, size_t n)
+{
+	enum { WORTH_IT = 16 << 10 };
+
+	if (n > WORTH_IT) {
+		budget_note_freed(((struct server *)server)->write_budget, n);
 	}
 }

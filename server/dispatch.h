@@ -12,5 +12,6 @@ bool request_on_body(void *server, struct http_exchange *x, size_t n);
 void request_on_request(void *server, struct http_exchange *x);
 void request_on_answered(void *server, struct http_exchange *x);
 void request_on_done(void *server, struct http_exchange *x);
+void request_on_freed(void *server, size_t n);
 
 #endif

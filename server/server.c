@@ -166,16 +166,6 @@ static void server_notice(void *ctx, struct str text)
 	}
 }
 
-/* Memory of answers comes back in bursts, too. */
-static void server_freed(void *ctx, size_t n)
-{
-	enum { WORTH_IT = 16 << 10 };
-
-	if (n > WORTH_IT) {
-		budget_note_freed(((struct server *)ctx)->write_budget, n);
-	}
-}
-
 static void server_reloaded(void *ctx, const char *path _unused_, const char *problem)
 {
 	_cleanup_(buf_done) struct buf text;
@@ -211,7 +201,7 @@ static void server_set_defaults(struct server *s)
 		.on_request = request_on_request,
 		.on_answered = request_on_answered,
 		.on_done = request_on_done,
-		.on_freed = server_freed,
+		.on_freed = request_on_freed,
 		.on_notice = server_notice};
 }
 

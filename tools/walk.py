@@ -86,7 +86,7 @@ class Server:
         subprocess.run(["callgrind_control", *arguments, str(self.process.pid)], check=True, capture_output=True, env=self.environment)
 
     def measure(self, *request):
-        """The texts of callgrind's dumps for one request, one for each thread; without a request, for some seconds."""
+        """{thread: callgrind's dump} for one request; without a request, for some seconds."""
         self.control("-z")
         self.control("-i", "on")
         if request:
@@ -97,7 +97,7 @@ class Server:
         self.control("-d")
         dumps = [path for path in self.folder.glob(f"out.{self.process.pid}.*") if path not in self.dumps]
         self.dumps += dumps
-        return [path.read_text() for path in dumps]
+        return {path.name.rpartition("-")[2]: path.read_text() for path in dumps}
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -112,11 +112,11 @@ def is_ours(path):
 
 
 def walk(dumps, idle):
-    """Of the threads that served the request. Others tick in the background meanwhile: they run nothing else while nothing is asked."""
+    """Of the threads that served the request. Others tick in the background meanwhile: they run the same files while nothing is asked."""
     files, functions, moves = collections.Counter(), set(), set()
-    for dump in dumps:
+    for thread, dump in dumps.items():
         of_thread = walk_thread(dump)
-        if any(file.startswith("server/") for file in of_thread[0]) and not of_thread[1] <= idle:
+        if any(file.startswith("server/") for file in of_thread[0]) and not set(of_thread[0]) <= idle.get(thread, set()):
             files.update(of_thread[0])
             functions |= of_thread[1]
             moves |= of_thread[2]
@@ -185,7 +185,7 @@ def main():
                 server.ask(*request)
         if not args.files:
             print(f"{'request':18}{'files':>8}{'rooms':>8}{'functions':>12}{'moves':>8}")
-        idle = set().union(*(walk_thread(dump)[1] for dump in server.measure()))
+        idle = {thread: set(walk_thread(dump)[0]) for thread, dump in server.measure().items()}
         for title, *request in requests(WARM_UP):
             files, functions, moves = walk(server.measure(*request), idle)
             if args.files == title:

@@ -2,11 +2,13 @@
 #ifndef API_MODEL_LABEL_H
 #define API_MODEL_LABEL_H
 
-#include "base/str.h"
+#include "base/json.h"
 
 struct label {
 	struct str key, value;
 };
+/* Reads metadata.labels (NULL: none) for label_selector_matches(). Returns their number. */
+size_t labels_read(const struct label **ret, const struct json *object, struct arena *a);
 
 enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_NOT_EXISTS, SELECTOR_GREATER, SELECTOR_LESS };
 

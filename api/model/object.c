@@ -7,10 +7,12 @@
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/kind.h"
+#include "api/model/label.h"
 #include "api/model/patch_tree.h"
 #include "base/hex.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* metadata <-> struct meta, in the order of the schema. */
 
@@ -789,4 +791,23 @@ void history_take_back(struct object *o, const struct object *from, const struct
 bool history_allows_duplicates(const struct object *o)
 {
 	return str_is(json_text(json_get(o->meta.annotations, ANNOTATION_DUPLICATES)), "true");
+}
+
+/* ---- labels ---- */
+
+static int compare_labels(const void *a, const void *b)
+{
+	return str_cmp(((const struct label *)a)->key, ((const struct label *)b)->key);
+}
+
+size_t labels_read(const struct label **ret, const struct json *object, struct arena *a)
+{
+	size_t n = json_is(object, JSON_OBJECT) ? object->n : 0;
+	struct label *labels = arena_array(a, struct label, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		labels[i] = (struct label){object->members[i].name, json_text(object->members[i].value)};
+	}
+	qsort(labels, n, sizeof(*labels), compare_labels);
+	*ret = labels;
+	return n;
 }

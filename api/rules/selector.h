@@ -12,8 +12,6 @@ int label_selector_parse(struct label_selector *ret, struct str text, struct are
 bool label_selector_matches(const struct label_selector *s, const struct label *labels, size_t n);
 /* A metav1.LabelSelector, as LabelSelectorAsSelector; NULL is an empty one. Slices point into the object. 0, or 1 with a sentence. */
 int label_selector_read(struct label_selector *ret, const struct json *object, struct arena *a, struct str *ret_problem);
-/* metadata.labels for label_selector_matches(); NULL: none. How many. */
-size_t labels_read(const struct label **ret, const struct json *object, struct arena *a);
 struct str label_selector_string(const struct label_selector *s, struct arena *a); /* canonical text, sorted by key */
 
 /* COMPUTED: the term's path names a reference (api/model/reference.h), whose value is "true" where there is one. */

@@ -608,20 +608,3 @@ int label_selector_read(struct label_selector *ret, const struct json *object, s
 	*ret = s;
 	return 0;
 }
-
-static int compare_labels(const void *a, const void *b)
-{
-	return str_cmp(((const struct label *)a)->key, ((const struct label *)b)->key);
-}
-
-size_t labels_read(const struct label **ret, const struct json *object, struct arena *a)
-{
-	size_t n = json_is(object, JSON_OBJECT) ? object->n : 0;
-	struct label *labels = arena_array(a, struct label, n + 1);
-	for (size_t i = 0; i < n; i++) {
-		labels[i] = (struct label){object->members[i].name, json_text(object->members[i].value)};
-	}
-	qsort(labels, n, sizeof(*labels), compare_labels);
-	*ret = labels;
-	return n;
-}

@@ -254,7 +254,7 @@ static void connection_learn_peer(struct connection *c)
 		c->peer.address = str_of(c->address);
 		c->peer.is_tls = c->session != NULL;
 	}
-	if (c->session) {
+	if (c->session && !c->verdict.is_final) {
 		client_trust_judge(c->server->trust, &c->verdict, c->session, &c->peer_arena, &c->peer);
 	}
 }
