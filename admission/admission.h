@@ -56,7 +56,7 @@ struct admission_hook {
 
 /* Returns 0, or 1 with the first refusal in st. */
 int admission_mutate(const struct admission_attributes *attributes, struct arena *a, struct status *st);
-/* Of a creation, or of an update through the resource itself. */
+/* For a creation, or an update through the resource itself. */
 void admission_complete(const struct admission_attributes *attributes, struct arena *a);
 void admission_validate(const struct admission_attributes *attributes, struct field_errors *errors);
 /* The needs of a valid object (struct kind): appends an error for each field that names resources

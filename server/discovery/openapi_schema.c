@@ -620,7 +620,7 @@ const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const
 	return v->method ? v : NULL;
 }
 
-/* What the documents say of an extension whose answer is no object of the kind. */
+/* The texts about an extension whose answer is no object of the kind. */
 static const struct extension_documents {
 	const char *const *types; /* NULL: it answers as its verb does */
 	enum openapi_payload payload;

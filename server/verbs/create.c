@@ -1,6 +1,6 @@
 /* POST to a collection.
  *
- * At the end: requests that are no CRUD. Those of a kind are posted like an object. */
+ * At the end: requests that are no CRUD. Some kinds have such requests, which are posted like an object. */
 #include "server/verbs/verbs.h"
 
 #include "api/core/pod_rules.h"

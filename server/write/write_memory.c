@@ -1,4 +1,4 @@
-/* What a writer holds: its turn among the writers of one key, its memory, and the body that is read
+/* The things that a writer holds: its turn among the writers of one key, its memory, and the body that is read
  * into it (write_memory.h).
  *
  * Turns. A list for each hash of a key holds its writers in order of arrival: the first that was

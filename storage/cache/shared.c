@@ -1,4 +1,4 @@
-/* What the objects and snapshots of the cache share, counted and without copies: trees of objects
+/* Parts that the objects and snapshots of the cache share, counted and without copies: trees of objects
  * (ptree.h), and texts that are kept once for all their users, such as managedFields (shared.h).
  *
  * Trees. A change first makes private copies of the nodes on its way, from the root down; below
