@@ -15,9 +15,12 @@
 
 #include "api/model/digest.h"
 #include "base/buf.h"
-#include "server/write/write.h"
 
+#include <stdbool.h>
+
+struct request;
 struct user_notes;
+struct write;
 
 enum {
 	USER_NOTES_TTL_S = 300,

@@ -2,9 +2,11 @@
  * notice, whoever is faster elsewhere. Only guards can: when the transaction was decided everything was as the server said.
  *
  * The other way round, a server does not see the writes of another one: what it refuses must not rest on that. */
+#include "api/model/digest.h"
 #include "base/clock.h"
 #include "server/request/server_state.h"
 #include "server/server.h"
+#include "server/write/user_notes.h"
 #include "tests/double/wrapper.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
