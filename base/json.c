@@ -108,7 +108,6 @@ void json_append(struct arena *a, struct json *array, struct json *value)
 
 void json_insert(struct arena *a, struct json *array, uint32_t at, struct json *value)
 {
-	assert(value);
 	assert_changeable(array, JSON_ARRAY);
 	assert(at <= array->n);
 	array->items = make_room(a, array->items, array, sizeof(*array->items));
@@ -127,7 +126,6 @@ void json_remove_at(struct json *array, uint32_t at)
 
 void json_add(struct arena *a, struct json *object, struct str name, struct json *value)
 {
-	assert(value);
 	assert_changeable(object, JSON_OBJECT);
 	object->members = make_room(a, object->members, object, sizeof(*object->members));
 	object->members[object->n++] = (struct json_member){name, value};
