@@ -8,6 +8,7 @@ const struct controller *const all_controllers[] = {
 	&garbage_collector,
 	&namespace_controller,
 	&default_objects_controller,
+	&kubernetes_service_controller,
 	&claim_protection_controller,
 	&provider_finalization_controller,
 	&dependent_controller,

@@ -36,7 +36,7 @@ void control_flags_rows(struct control_flags *f, struct option *ret)
 			"Which controllers to run, as kube-controller-manager has it: NAME runs one, -NAME switches one off, * "
 			"means "
 			"all that are not named. An empty value names none. For example: *,-namespace. All but fake-kubelet by "
-			"default, and default-objects only within annals up."),
+			"default; default-objects and kubernetes-service only within annals up."),
 		FLAG("statefulset-history", OPTION_STRING, &f->settings.statefulset_history, "controllerrevisions|podtemplates",
 			"Which objects keep the revisions of StatefulSets; controllerrevisions by default."),
 		{"statefulset-history-limit", OPTION_INT, &f->settings.statefulset_history_limit, "N",

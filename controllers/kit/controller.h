@@ -92,7 +92,7 @@ struct informer *controller_watch(struct controller_run *r, struct informer_opti
 void controller_notice(const struct controller_run *r, bool is_problem, struct str text);
 
 extern const struct controller namespace_controller, claim_protection_controller;
-extern const struct controller fake_kubelet, default_objects_controller;
+extern const struct controller fake_kubelet, default_objects_controller, kubernetes_service_controller;
 extern const struct controller recorder_controller;
 extern const struct controller provider_finalization_controller, dependent_controller, stateful_set_controller;
 

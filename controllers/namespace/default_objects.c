@@ -1,12 +1,19 @@
-/* Makes the objects that clients expect in every cluster: the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt` in each namespace, as
- * kube-controller-manager's serviceaccount-controller and root-ca-certificate-publisher do, and the Service `default/kubernetes`, as
- * kube-apiserver does. A deleted object is recreated.
+/* Two controllers make the objects that clients expect in every cluster. A deleted object is
+ * recreated.
  *
- * One table, one watch of namespaces and one watch for each row, so that this costs little at start. Only within `annals up`: a cluster has
- * these controllers itself. */
+ * - default-objects: the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt` in each
+ *   namespace, as kube-controller-manager's serviceaccount-controller and
+ *   root-ca-certificate-publisher do.
+ * - kubernetes-service: the Service `default/kubernetes`. kube-apiserver makes it by itself, so
+ *   clients expect it also where no controllers run.
+ *
+ * Each has a table, one watch of namespaces and one watch for each row, so that this costs little
+ * at start. Only within `annals up`: a cluster has these objects itself. */
 #include "api/model/members.h"
 #include "client/informer.h"
 #include "controllers/kit/controller.h"
+
+#include <assert.h>
 
 enum {
 	WORKERS = 1,
@@ -47,12 +54,13 @@ struct watched {
 	struct informer *informer;
 };
 
-enum { WANTED = 3 };
+enum { WANTED_MAX = 2 /* rows of the longer table */ };
 
 struct defaults {
 	struct controller_run run; /* keys: names of namespaces */
 	struct informer *namespaces;
-	struct watched watched[WANTED];
+	struct watched watched[WANTED_MAX]; /* a row of the table each */
+	size_t n;
 	struct workers workers;
 };
 
@@ -122,7 +130,7 @@ static void fill_service(const struct defaults *d, struct json *object, struct a
 	add_text(a, spec, "ipFamilyPolicy", "SingleStack");
 }
 
-static const struct wanted table[WANTED] = {
+static const struct wanted of_namespaces[] = {
 	{.resource = {{"", 0}, {"v1", 2}, {"serviceaccounts", 15}}, .kind = "ServiceAccount", .name = "default"},
 	{.resource = {{"", 0}, {"v1", 2}, {"configmaps", 10}},
 		.kind = "ConfigMap",
@@ -130,6 +138,9 @@ static const struct wanted table[WANTED] = {
 		.is_read_whole = true,
 		.fill = fill_root_ca,
 		.is_right = is_root_ca_right},
+};
+
+static const struct wanted of_cluster[] = {
 	{.resource = {{"", 0}, {"v1", 2}, {"services", 8}},
 		.kind = "Service",
 		.name = "kubernetes",
@@ -203,7 +214,7 @@ static bool defaults_ensure(struct defaults *d, const struct watched *watched, s
 static bool has_synced(const struct defaults *d)
 {
 	bool has = informer_has_synced(d->namespaces);
-	for (size_t i = 0; has && i < WANTED; i++) {
+	for (size_t i = 0; has && i < d->n; i++) {
 		has = informer_has_synced(d->watched[i].informer);
 	}
 	return has;
@@ -216,8 +227,8 @@ static bool look_at(struct defaults *d, struct str ns, struct answer *answer)
 	if (!namespace || item_is_deleting(namespace)) {
 		return true;
 	}
-	for (size_t i = 0; is_done && i < WANTED; i++) {
-		is_done = !is_for(&table[i], ns) || defaults_ensure(d, &d->watched[i], ns, answer);
+	for (size_t i = 0; is_done && i < d->n; i++) {
+		is_done = !is_for(d->watched[i].wanted, ns) || defaults_ensure(d, &d->watched[i], ns, answer);
 	}
 	return is_done;
 }
@@ -293,10 +304,11 @@ static struct informer *watch_objects(struct defaults *d, struct watched *w)
 		});
 }
 
-static void begin(void *state)
+static void begin(struct defaults *d, const struct wanted *table, size_t n)
 {
-	struct defaults *d = state;
-	for (size_t i = 0; i < WANTED; i++) {
+	assert(n <= WANTED_MAX);
+	d->n = n;
+	for (size_t i = 0; i < n; i++) {
 		d->watched[i] = (struct watched){.defaults = d, .wanted = &table[i]};
 		d->watched[i].informer = watch_objects(d, &d->watched[i]);
 	}
@@ -308,11 +320,30 @@ static void begin(void *state)
 		});
 }
 
+static void begin_of_namespaces(void *state)
+{
+	begin(state, of_namespaces, ARRAY_SIZE(of_namespaces));
+}
+
+static void begin_of_cluster(void *state)
+{
+	begin(state, of_cluster, ARRAY_SIZE(of_cluster));
+}
+
 const struct controller default_objects_controller = {
 	.name = "default-objects-controller",
 	.alias = "default-objects",
 	.is_for_up = true,
 	.queues = {{"default_objects", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
 	.state_size = sizeof(struct defaults),
-	.begin = begin,
+	.begin = begin_of_namespaces,
+};
+
+const struct controller kubernetes_service_controller = {
+	.name = "kubernetes-service-controller",
+	.alias = "kubernetes-service",
+	.is_for_up = true,
+	.queues = {{"kubernetes_service", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.state_size = sizeof(struct defaults),
+	.begin = begin_of_cluster,
 };

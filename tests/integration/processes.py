@@ -27,7 +27,7 @@ PEERS = pathlib.Path(os.environ.get("PEERS", pathlib.Path.home() / ".cache" / "p
 # A list without `*` names all that are to run; this one names none. For tests that count requests.
 NO_CONTROLLERS = "--controllers=-namespace"
 # Without the account and the CA of each namespace. For tests that list all objects of a namespace.
-NO_DEFAULT_OBJECTS = "--controllers=*,-default-objects"
+NO_DEFAULT_OBJECTS = "--controllers=*,-default-objects,-kubernetes-service"
 
 PATIENCE = 60  # seconds: far beyond what anything takes, sanitizers included
 LONG_PATIENCE = 240  # with what Kubernetes does every 30 s, or tries again after a minute

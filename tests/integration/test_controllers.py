@@ -209,9 +209,16 @@ def test_objects_of_namespaces_are_for_up_alone(up):
     await_gone(a, "x")
     assert defaults_of(a, "default")["serviceaccounts/default"].status == 404
     assert beside.stop() == 0
-    named = Process([BIN, "controllers", "--kubeconfig", config, "--controllers=default-objects"])
+    named = Process([BIN, "controllers", "--kubeconfig", config, "--controllers=default-objects,kubernetes-service"])
     await_defaults(a, "default")
     assert named.stop() == 0
+
+
+def test_the_service_of_the_cluster_needs_no_other_default_objects(up):
+    """As where kube-apiserver runs alone: it makes the Service, and nobody makes ServiceAccounts."""
+    a = up("--controllers=*,-default-objects")
+    retry_until(lambda: a.get(path_of("default", "services/kubernetes")).status == 200, "the Service")
+    assert defaults_of(a, "default")["serviceaccounts/default"].status == 404
 
 
 def queues(text):

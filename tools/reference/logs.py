@@ -15,6 +15,7 @@ TOPICS = {
     "controllers": ("controllers", "All controllers together, and the server that they ask.", "Look whether the server answers, and which rights the message names."),
     "dependent-controller": ("controllers", "Dependents.", "Fix what the message names; the controller tries again."),
     "etcd": ("server", "Alarms of etcd.", "See [etcd is full](../how-to/etcd-full.md). Writes are refused until the alarm is gone."),
+    "kubernetes-service-controller": ("controllers", "The Service `kubernetes`.", "Fix what the message names; the controller tries again."),
     "default-objects-controller": ("controllers", "Objects that every namespace has.", "Fix what the message names; the controller tries again."),
     "fake-kubelet": ("controllers", "Simulated nodes.", "Fix what the message names; the controller tries again."),
     "garbage-collector-controller": ("controllers", "Objects whose owners are gone.", "Fix what the message names; the controller tries again."),
