@@ -374,7 +374,6 @@ static void flight_fail_all(struct list *waiting, struct str why)
 /* Closes a flight: no question joins it any more. Under the lock. */
 static void flight_close(struct flights *f, struct flight *flight)
 {
-	assert_locked(&f->lock);
 	if (flight->n_key && map_get(&f->by_key, flight_key(flight)) == flight) {
 		map_remove(&f->by_key, flight_key(flight));
 	}
@@ -383,7 +382,6 @@ static void flight_close(struct flights *f, struct flight *flight)
 /* Moves the flight's waiters to the caller's list. Under the lock. */
 static void flight_take_waiting(struct flights *f, struct flight *flight, struct list *ret)
 {
-	assert_locked(&f->lock);
 	list_init(ret);
 	list_splice(ret, &flight->waiting);
 	list_for_each(it, ret) {
@@ -400,7 +398,6 @@ static void flight_on_try(struct call *c, int code, int64_t duration_ns)
 /* Makes a flight, which takes over the reference to the source. Under the lock. */
 static struct flight *flight_new(struct flights *f, const struct flight_request *r, struct queue_source *source)
 {
-	assert_locked(&f->lock);
 	const struct flights_options *o = &f->options;
 	struct flight *flight = mem_new(struct flight);
 	flight->owner = f;
@@ -432,7 +429,6 @@ static struct flight *flight_new(struct flights *f, const struct flight_request 
 	return flight;
 }
 
-/* Under the lock. */
 static void flight_uncount(struct flights *f, struct flight *flight)
 {
 	assert_locked(&f->lock);
@@ -727,7 +723,6 @@ static void flights_post(struct flights *f)
 /* Returns true when the caller must call post(), after releasing the lock. Under the lock. */
 static bool flights_must_post(struct flights *f)
 {
-	assert_locked(&f->lock);
 	bool was_posted = f->is_posted;
 	f->is_posted = true;
 	return !was_posted;
@@ -776,7 +771,6 @@ static bool may_wait(const struct flights *f, const struct queue_source *source)
 /* Begins a flight; NULL: there is no room. Under the lock. */
 static struct flight *flights_begin(struct flights *f, const struct flight_request *r)
 {
-	assert_locked(&f->lock);
 	struct queue_source *source = flights_source(f, r);
 	if (!flights_have_room(f, r, source) || !may_wait(f, source)) {
 		fair_queue_unref(&f->fair_queue, source);
@@ -807,7 +801,6 @@ static struct flight *flights_join(struct flights *f, const struct flight_reques
 /* Under the lock. */
 static void flights_refuse(const struct flights *f, struct question *q)
 {
-	assert_locked((pthread_mutex_t *)(uintptr_t)&f->lock);
 	q->is_turned_away = !f->is_stopped;
 	q->failure = f->is_stopped ? STR("this server is stopping") : STR("too many reviews are under way");
 }
@@ -816,7 +809,6 @@ static void flights_refuse(const struct flights *f, struct question *q)
  * the deadline is its earliest. Under the lock. */
 static bool is_deadline_sooner(struct flights *f, struct flight *flight, int64_t deadline_ms)
 {
-	assert_locked(&f->lock);
 	if (deadline_ms >= flight->soonest_ms) {
 		return false;
 	}

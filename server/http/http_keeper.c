@@ -358,7 +358,6 @@ void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 static void guest_dismiss(struct keeper *k, struct guest *g)
 {
 	assert_locked(&k->lock);
-	assert(k->n_guests > 0 && g->fd >= 0);
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
 	g->fd = -1;
 	list_remove(&g->link);
@@ -664,8 +663,6 @@ bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
 	pthread_mutex_unlock(&k->lock);
 	return is_empty_now;
 }
-
-/* Sweeping. */
 
 static void keeper_sweep(struct keeper *k, bool is_draining)
 {
