@@ -50,7 +50,7 @@ TESTS_OF = {
     "examples": "set_examples",
     "packaging": "install packages",
     "server": "http operation", "server/audit": "audit_log", "server/http": "http2 http2_attacks trust_files", "server/write/user_notes": "user_notes",
-    "server/revisions": "snapshots snapshot_changes kubectl_annals_recorded", "server/verbs": "http lists kubectl_prune", "server/write": "writers references",
+    "server/revisions": "snapshots snapshot_changes forgery kubectl_annals_recorded", "server/verbs": "http lists kubectl_prune", "server/write": "writers references", "server/write/write_recorded": "forgery",
     "storage": "lists restore", "storage/engine": "writers references storage_migration", "storage/engine/agreement": "storage_versions stored_versions",
     "storage/engine/mig": "storage_migration",
     "storage/etcd": "etcd_room restore serve", "storage/memory": "ephemeral", "storage/leases": "expiry kinds",

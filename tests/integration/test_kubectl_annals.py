@@ -361,6 +361,6 @@ def test_help__is_there_under_both_names(folder):
         done = processes.run([*command, "--help"])
         assert done.returncode == 0 and all(name in done.stdout for name in ("history", "show", "diff", "undo", "who-uses"))
         summaries = [re.match(r"  [\w-]+  +", line)[0] for line in done.stdout.splitlines() if line.startswith("  ")]
-        assert len(summaries) == 10 and len({len(each) for each in summaries}) == 1, "the summaries begin in one column"
+        assert len(summaries) == 11 and len({len(each) for each in summaries}) == 1, "the summaries begin in one column"
         assert "--to-revision" in processes.run([*command, "undo", "--help"]).stdout
     assert (pathlib.Path(processes.BIN).parent / "kubectl-annals").exists()
