@@ -7,6 +7,7 @@ import {setTime, timeOf} from '../time.js';
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'; // a tenth of the objects themselves
 const KINDS = ['Deployment', 'StatefulSet', 'DaemonSet'];
+const GROUPS = ['apps', 'annals.dev'];
 const PAGE = 500, ROWS_MAX = 50000;
 const PAUSE = 10000; // milliseconds; three watches would be half of the connections that a browser has
 const FILTERS = ['namespace', 'kind', 'text'];
@@ -15,20 +16,18 @@ const byName = new Intl.Collator('en', {numeric: true}).compare;
 // A row of a Table: what kubectl get would print, by the names of columns.
 function rowOf({cells, object}, columns, type) {
 	const cell = (name) => String(cells[columns[name]] ?? '');
-	const {name, namespace, creationTimestamp} = object.metadata;
+	const {name, namespace, uid, creationTimestamp} = object.metadata;
 	// A Deployment and a StatefulSet say 2/3; a DaemonSet has two columns.
 	const ready = cell('desired') ? `${cell('ready')}/${cell('desired')}` : cell('ready'), [is, wanted] = ready.split('/').map(Number);
-	return {key: `${type.group}/${type.kind}/${namespace}/${name}`, type, name, namespace, ready, isReady: !(is < wanted),
+	return {key: `${type.group}/${type.kind}/${namespace}/${name}`, type, name, namespace, uid, ready, isReady: !(is < wanted),
 		updated: cell('up-to-date'), created: timeOf(creationTimestamp)};
 }
 
 class Workloads {
 	constructor(root, params, ctx, place) {
 		Object.assign(this, {params, ctx, place, all: [], shown: [], stop: new AbortController()});
-		const all = ctx.about.resources.filter(({group, kind}) => KINDS.includes(kind) && ['apps', 'annals.dev'].includes(group));
-		// annals alone shows one store as apps and as annals.dev: its sets are listed once. It has no Deployments.
-		const isAlone = ctx.about.mode === 'annals' && !all.some(({kind}) => kind === 'Deployment');
-		this.types = all.filter(({group, kind}) => !isAlone || group === 'apps' || !all.some((other) => other.group === 'apps' && other.kind === kind));
+		// Those of apps first: annals alone shows one store as apps and as annals.dev, and each object is listed once.
+		this.types = GROUPS.flatMap((group) => ctx.about.resources.filter((each) => each.group === group && KINDS.includes(each.kind)));
 		this.build(root);
 		this.read();
 		document.addEventListener('visibilitychange', () => document.hidden || this.read(), {signal: this.stop.signal});
@@ -136,7 +135,8 @@ class Workloads {
 		if (refused.length && refused.length === this.types.length) {
 			throw refused[0];
 		}
-		return all.sort((a, b) => byName(a.namespace, b.namespace) || byName(a.name, b.name) || byName(a.key, b.key));
+		const first = new Map(all.slice().reverse().map((each) => [each.uid, each]));
+		return [...first.values()].sort((a, b) => byName(a.namespace, b.namespace) || byName(a.name, b.name) || byName(a.key, b.key));
 	}
 
 	async read() {
