@@ -1,10 +1,4 @@
-/* The things that a writer holds: its turn among the writers of one key, its memory, and its body.
- *
- * Without turns all writers decide against the same version, one transaction succeeds, and the work of
- * all others is lost: with big objects that costs seconds and gigabytes. A turn is a courtesy, not a
- * lock: an object's guard is its transaction, and other servers' writers race with it in any case. So
- * a write that asks the cluster for more than two seconds is passed by: a webhook, say, may itself
- * write this very object. */
+/* The things that a writer holds: its turn among the writers of one key, its memory, and its body. */
 #ifndef SERVER_WRITE_WRITE_MEMORY_H
 #define SERVER_WRITE_WRITE_MEMORY_H
 
