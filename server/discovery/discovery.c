@@ -49,8 +49,10 @@ struct catalog {
 /* The aggregator's: Kubernetes' own groups before extensions. kubectl resolves a bare resource name by it. */
 static int group_rank(const char *group)
 {
-	static const char *const first[] = {"", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
-		"storage.k8s.io", "coordination.k8s.io"};
+	static const char *const first[] = {"", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+		"batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+		"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
+		"discovery.k8s.io", "flowcontrol.apiserver.k8s.io"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
 		if (strcmp(group, first[i]) == 0) {

@@ -13,7 +13,6 @@ enum {
 	FENCE_RETRY_MS = 250, /* after a proof that was not enough */
 	HOLD_MS = 2,          /* how long the next round is held for readers that are still looking */
 	PROOF_TIMEOUT_MS = 10000,
-	FENCE_AGAIN_MS = 5000, /* after etcd has refused a fence */
 	LATE_MS = 20,          /* then the timer ends a hold that no reader has ended; each time costs two switches */
 };
 
@@ -288,7 +287,7 @@ static void fence_done(struct storage_op *op)
 	pthread_mutex_lock(&c->lock);
 	c->fresh.is_fencing = false;
 	if (has_failed) {
-		c->fresh.fence_not_before_ms = now_ms + FENCE_AGAIN_MS;
+		c->fresh.fence_not_before_ms = now_ms + CACHE_FENCE_AGAIN_MS;
 		fence_mark_all(c, now_ms);
 	}
 	fence_plan(c);

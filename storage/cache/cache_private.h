@@ -38,6 +38,7 @@ enum {
 	CACHE_WINDOW_EVENTS = 16384,
 	CACHE_WINDOW_BYTES = 32 * 1024 * 1024,
 	CACHE_FENCE_AFTER_MS = 20,
+	CACHE_FENCE_AGAIN_MS = 5000, /* after etcd has refused a fence */
 	CACHE_MAX_WATCHERS = 65536,
 	CACHE_MAX_PINS = 64, /* a kind */
 	CACHE_PIN_MS = 5 * 60 * 1000,

@@ -280,8 +280,7 @@ def test_apiservices_become_available(cluster, installed):
 
 
 def doctor_of_helm_test(cluster, installed):
-    """The Pod of `helm test`, as a process: with its arguments, the rights of its service account, and its kubeconfig's user. The
-    server's address is another here, so is the Service's."""
+    """The Pod of `helm test`, as a process: with its arguments, the rights of its service account, and its kubeconfig's user."""
     sets = ["--set", "certificates.ca=x", "--show-only", "templates/tests/doctor.yaml"]
     text = processes.run([HELM, "template", "annals", CHART, *KUBE_VERSION, "--namespace", NAMESPACE, *sets], check=True).stdout
     made = objects(text)
@@ -298,15 +297,15 @@ def doctor_of_helm_test(cluster, installed):
     mounted = f"{container['volumeMounts'][0]['mountPath']}/{next(iter(made['ConfigMap', 'annals-test']['data']))}"
     arguments = [argument.replace(mounted, str(kubeconfig)) for argument in container["args"]]
     assert arguments != container["args"]
-    return lambda: processes.run([processes.BIN, *arguments, f"--server=127.0.0.1:{installed.annals.process.client.port}", "--output=json"])
+    return lambda: processes.run([processes.BIN, *arguments, "--output=json"])
 
 
 def test_helm_test_sees_whether_annals_is_served(cluster, installed):
     cluster.wait_available(ANNALS.kind)
     look = doctor_of_helm_test(cluster, installed)
     done = look()
+    assert done.returncode == 0, done.stdout + done.stderr
     seen = {finding["subject"] for finding in json.loads(done.stdout)["findings"] if finding["severity"] == "ok"}
-    assert done.returncode == 0, done.stdout
     wanted = {"APIService v1.annals.dev", "APIService v1beta1.annals.dev"}
     assert wanted <= seen
     installed.kubectl("patch", "apiservice", "v1.annals.dev", "--type=merge", "-p", json.dumps({"spec": {"service": {"port": processes.free_port()}}}))
