@@ -285,8 +285,8 @@ def test_each_request_in_its_turn_fails(world, names):
     n = world.plan.seen[whole.name]
     assert n > 2
     turns = itertools.cycle(WAYS)
-    # A sweep over a rollout takes minutes under a sanitizer: there only some of its requests fail.
-    step = 6 if names.startswith("statefulset") and is_sanitized(world.server) else 1
+    # A sweep over a rollout or over all kinds of a namespace takes minutes under a sanitizer: there only some of its requests fail.
+    step = 6 if names.startswith(("statefulset", "namespace")) and is_sanitized(world.server) else 1
     failures = [(at, way) for at in range(1, n + 1, step) for way in itertools.islice(turns, WAYS_OF_EACH.get(names, len(WAYS)))]
     world.run(scenario, failures)
     # How many requests a change takes is not always the same: the last turns may not come.
