@@ -327,6 +327,7 @@ KIND_REGISTER(history)
 /* Snapshot: asks for a controller's state to be kept in its history. It is answered, with the
  * outcome in status, and never stored itself (server/revisions/snapshot.c). */
 
+enum { SNAPSHOT_LIVE_MAX = 2000 }; /* as many revisions as a history may have */
 enum { PREFIX_MAX = 253 - 10 }; /* so that a name has room for a beginning of the digest */
 
 static const struct type type_snapshot_spec = {
@@ -351,6 +352,11 @@ static const struct type type_snapshot_spec = {
 				"The number of revisions that are kept besides the current one and those in use: 0 or more. "
 				"Older ones are deleted in the same transaction.",
 				NULL, "10"},
+			{"live", &type_string_list, FIELD_KEEP_EMPTY,
+				"The names of the revisions that are in use, by pods for example: they are kept, and not counted. "
+				"An empty list says that none is. Where annals serves the pods it also knows of these by itself. "
+				"Elsewhere nothing is deleted if the list is absent, unless the owner is a History.",
+				NULL, NULL},
 			{"change", &type_change_request, FIELD_KEEP_EMPTY,
 				"The change that led to the state. Required if the owner is a History, and forbidden "
 				"otherwise. The History is written in the same transaction.",
@@ -491,6 +497,19 @@ static void check_prefix(struct field_errors *errors, const struct where *at, st
 	}
 }
 
+static void check_live(struct field_errors *errors, const struct where *at, const struct json *live)
+{
+	const struct json *name;
+
+	if (live && live->n > SNAPSHOT_LIVE_MAX) {
+		refuse_invalid(errors, at, NULL, "must have at most 2000 names");
+		return;
+	}
+	for (uint32_t i = 0; (name = list_item(live, i)); i++) {
+		check_text(errors, WHERE_ITEM(at, i), json_text(name), validate_dns_subdomain);
+	}
+}
+
 static void snapshot_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct json *spec = json_gets(o->fields, "spec");
@@ -503,6 +522,7 @@ static void snapshot_validate(const struct object *o, struct field_errors *error
 	(is_deletion ? check_no_data : check_data)(errors, WHERE(&at, "data"), json_gets(spec, "data"));
 	check_prefix(errors, WHERE(&at, "namePrefix"), member_text(spec, "namePrefix"));
 	check_not_negative(errors, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"));
+	check_live(errors, WHERE(&at, "live"), json_gets(spec, "live"));
 }
 
 static const struct version snapshot_versions[] = {

@@ -84,6 +84,7 @@ func (r *Reconciler) keep(ctx context.Context, object *corev1.ConfigMap) error {
 			Owner:        *metav1.NewControllerRef(object, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 			Data:         runtime.RawExtension{Raw: data},
 			HistoryLimit: &limit,
+			Live:         []string{}, // nothing runs from a state of a ConfigMap
 		},
 	}
 	if err := r.Create(ctx, snapshot); err != nil {

@@ -44,7 +44,7 @@ class Controller:
         metadata = config_map.metadata
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": metadata.name, "uid": metadata.uid, "controller": True, "blockOwnerDeletion": True}
         snapshot = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Snapshot",
-                    "spec": {"owner": owner, "data": {"data": config_map.data or {}}, "historyLimit": HISTORY_LIMIT}}
+                    "spec": {"owner": owner, "data": {"data": config_map.data or {}}, "historyLimit": HISTORY_LIMIT, "live": []}}
         kept = self.custom.create_namespaced_custom_object(GROUP, VERSION, metadata.namespace, "snapshots", snapshot)["status"]
         if kept["result"] != "Unchanged":
             log.info("%s/%s: %s, revision %s", metadata.namespace, metadata.name, kept["result"], kept["revision"]["revision"])

@@ -51,6 +51,8 @@ struct snapshot {
 		const struct version *version;
 	} revisions, histories;
 	struct json *data, *labels;
+	const struct json *live;   /* names of revisions that the client says are in use; NULL: it says nothing */
+	bool is_blind;             /* nobody knows which revisions are in use, and there are more than the limit */
 	const struct json *change; /* NULL: there is none, and no History lists the state */
 	struct object *telling;    /* the History, as it is */
 	struct change_user user;   /* who made the change */
@@ -149,28 +151,45 @@ static struct snapshot_past read_past(struct snapshot_history *h, const struct c
 	return past;
 }
 
-static void find_live(struct snapshot_history *h, struct request *q)
+static bool is_named(const struct json *live, struct str name)
 {
+	const struct json *one;
+
+	for (uint32_t i = 0; (one = list_item(live, i)); i++) {
+		if (str_eq(json_text(one), name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Nothing is generated from a recorded state. Elsewhere the server knows pods that it serves itself, or the client names
+ * the revisions that are in use. Without such knowledge each revision counts as live. */
+static void find_live(struct request *q, struct snapshot *s)
+{
+	struct snapshot_history *h = &s->history;
 	const struct kind *k = kind_by_hub(STR(""), STR("pods"));
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *pods = cache_snapshot(q->server->options.cache, k);
 
-	bool knows_pods = agreed_version_is_readable(q, k, NULL);
+	bool serves_pods = q->server->options.is_standalone && agreed_version_is_readable(q, k, NULL);
+	s->is_blind = !serves_pods && !s->live && !s->change;
 	for (size_t i = 0; i < h->n; i++) {
 		struct snapshot_past *past = &h->past[i];
 		const struct cached *o = past->ctx;
-		past->is_live = past->is_live || !knows_pods || live_is_generated_from(pods, o) ||
-			references_exist(q, o->kind, o->name);
+		past->is_live = past->is_live || s->is_blind || is_named(s->live, past->name) ||
+			live_is_generated_from(pods, o) || references_exist(q, o->kind, o->name);
 	}
 }
 
-/* Reads the revisions of the request's namespace whose controller has the uid of `owner` into `a`. Only where there are more
- * than `limit` does it ask which of them something needs. Returns 1 with q->st where there are too many, or some are stored
- * in versions that are unknown here. The same struct may be read again. */
-static int snapshot_history_read(struct snapshot_history *h, struct request *q, const struct kind *revisions,
-	const struct owner_reference *owner, size_t limit, struct arena *a)
+/* Reads the revisions of the request's namespace whose controller has the uid of the owner into s->scratch. Only where
+ * there are more than the limit does it ask which of them something needs. Returns 1 with q->st where there are too many, or
+ * some are stored in versions that are unknown here. It may read again. */
+static int snapshot_history_read(struct request *q, struct snapshot *s)
 {
+	struct snapshot_history *h = &s->history;
+	const struct kind *revisions = s->revisions.kind;
 	struct field_term term = {
-		.path = STR("controller.uid"), .value = owner->uid, .field = selectable_index(revisions, "controller.uid")};
+		.path = STR("controller.uid"), .value = s->owner.uid, .field = selectable_index(revisions, "controller.uid")};
 	struct field_selector selector = {&term, 1};
 	const struct cache_filter filter = {.ns = request_ns(q), .fields = &selector};
 	int number_field = selectable_index(revisions, "revision");
@@ -183,7 +202,7 @@ static int snapshot_history_read(struct snapshot_history *h, struct request *q, 
 	if (agreed_version_check_readable(q, revisions)) {
 		return 1;
 	}
-	h->past = arena_array(a, struct snapshot_past, HISTORY_LENGTH_MAX);
+	h->past = arena_array(&s->scratch, struct snapshot_past, HISTORY_LENGTH_MAX);
 	cache_iter_init(&it, h->seen, &filter, STR(""));
 	while ((o = cache_iter_next(&it))) {
 		/* The guard over a history costs etcd something for each key (docs/explanation/storage.md). */
@@ -192,11 +211,12 @@ static int snapshot_history_read(struct snapshot_history *h, struct request *q, 
 				"its controller has more than %d revisions; remove some of them first", HISTORY_LENGTH_MAX);
 			return 1;
 		}
-		h->past[h->n++] = read_past(h, o, number_field, owner, a);
+		h->past[h->n++] = read_past(h, o, number_field, &s->owner, &s->scratch);
 	}
 	/* Below the limit no revision is trimmed, so nobody asks what needs them. */
-	if (h->n > limit) {
-		find_live(h, q);
+	s->is_blind = false;
+	if (h->n > s->limit) {
+		find_live(q, s);
 	}
 	return 0;
 }
@@ -423,7 +443,7 @@ static int authorize_trim(struct request *q, const struct snapshot *s)
 static int plan(struct request *q, struct snapshot *s)
 {
 	arena_clear(&s->scratch);
-	if (snapshot_history_read(&s->history, q, s->revisions.kind, &s->owner, s->limit, &s->scratch) || check_owner(q, s)) {
+	if (snapshot_history_read(q, s) || check_owner(q, s)) {
 		return 1;
 	}
 	int r = snapshot_plan(&s->plan, s->history.past, s->history.n, s->digest, s->limit, &s->scratch);
@@ -668,6 +688,11 @@ static void snapshot_finish(struct request *q, struct write *w)
 		snapshot_start(q, s);
 		return;
 	}
+	if (s->is_blind) {
+		request_warn(q,
+			STR("no revision was deleted: this server does not know which of them are in use; "
+			    "name those in spec.live, or none by an empty list"));
+	}
 	json_set(q->a, s->sent->fields, STR("status"), status_of(q, s));
 	reply_json(q, 201, object_to_json(s->sent, s->version, q->a));
 }
@@ -709,6 +734,7 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 	s->prefix = prefix.n > 0 ? prefix : arena_printf(q->a, STR_FMT "-", STR_ARG(s->owner.name));
 	s->data = json_gets(spec, "data");
 	s->labels = json_gets(spec, "labels");
+	s->live = json_gets(spec, "live");
 	s->change = json_gets(spec, "change");
 	json_to_int64(json_gets(spec, "historyLimit"), &limit);
 	s->limit = (size_t)limit;

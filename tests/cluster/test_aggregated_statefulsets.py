@@ -79,3 +79,23 @@ def test_sets__status_is_the_controllers(sets):
     assert sets.kubectl("get", RESOURCE, "--no-headers").split()[:2] == ["web", "1/1"]
     sets.kubectl("delete", f"{RESOURCE}/web")
     processes.retry_until(lambda: sets.cluster.kube.get(f"{sets.path}/web").status == 404, "the set is gone")
+
+
+def take_snapshot(sets, owner, image, **spec):
+    path = f"/apis/annals.dev/v1/namespaces/{sets.namespace}/snapshots"
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": owner["metadata"]["uid"], "controller": True}
+    answer = sets.cluster.kube.post(path, {"spec": {"owner": reference, "data": {"image": image}, "historyLimit": 1, **spec}})
+    assert answer.status == 201, answer
+    return answer.json["status"], answer.headers.get("Warning")
+
+
+def test_snapshots__trim_nothing_that_may_run(sets):
+    """annals does not see the pods of a cluster: the controller says which revisions live, or all of them stay."""
+    owner = sets.cluster.kube.post(f"/api/v1/namespaces/{sets.namespace}/configmaps", {"metadata": {"name": "web"}}).json
+    names = [take_snapshot(sets, owner, image)[0]["revision"]["name"] for image in "abc"]
+    status, warning = take_snapshot(sets, owner, "d")
+    assert "trimmed" not in status and "spec.live" in (warning or ""), (status, warning)
+    status, warning = take_snapshot(sets, owner, "e", live=names[:2])
+    assert status["trimmed"] == names[2:] and not warning
+    status, warning = take_snapshot(sets, owner, "e", live=[])
+    assert status["trimmed"] == names[:2] and not warning

@@ -107,6 +107,7 @@ def test_taken_names_are_stepped_over(server):
 @pytest.mark.parametrize("change, field", [
     ({"owner": {**owner("web"), "controller": False}}, "spec.owner.controller"), ({"owner": {**owner("web"), "uid": ""}}, "spec.owner.uid"),
     ({"data": None}, "spec.data"), ({"data": [1]}, "spec.data"), ({"historyLimit": -1}, "spec.historyLimit"),
+    ({"live": ["a", "B"]}, "spec.live[1]"), ({"live": ["a"] * 2001}, "spec.live"),
     ({"namePrefix": "A"}, "spec.namePrefix"), ({"namePrefix": "a" * 244}, "spec.namePrefix"), ({"labels": {"a b": "c"}}, "spec.labels")])
 def test_wrong_snapshots_are_refused_by_field(server, change, field):
     refused = server.post(SNAPSHOTS, body(**{"data": {"x": 1}, **{k: v for k, v in change.items() if k != "owner"}}) | (
@@ -152,6 +153,12 @@ def test_what_is_needed_is_spared_and_not_counted(server):
     server.delete(f"{dependents}/d")
     assert len(history(server)) == 6  # a read that may not be old: what follows knows of both deletions
     assert snapshot(server, {"x": "last"}, historyLimit=0)["trimmed"] == [made["pod"], made["referred"]]
+
+
+def test_what_a_client_names_as_live_is_spared_too(server):
+    names = [snapshot(server, {"x": i})["revision"]["name"] for i in range(4)]
+    assert snapshot(server, {"x": 4}, historyLimit=1, live=[names[0], "none-of-that-name"])["trimmed"] == [names[1], names[2]]
+    assert snapshot(server, {"x": 4}, historyLimit=0, live=[])["trimmed"] == [names[0], names[3]]
 
 
 def test_more_than_one_transaction_can_trim(server):

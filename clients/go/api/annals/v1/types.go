@@ -674,6 +674,14 @@ type SnapshotSpec struct {
 	// +optional
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 
+	// The names of the revisions that are in use, by pods for example: they are kept, and not
+	// counted. An empty list says that none is. Where annals serves the pods it also knows of
+	// these by itself. Elsewhere nothing is deleted if the list is absent, unless the owner is
+	// a History.
+	// +listType=atomic
+	// +optional
+	Live []string `json:"live"`
+
 	// The change that led to the state. Required if the owner is a History, and forbidden
 	// otherwise. The History is written in the same transaction.
 	// +optional

@@ -905,6 +905,11 @@ func (in *SnapshotSpec) DeepCopyInto(out *SnapshotSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Live != nil {
+		in, out := &in.Live, &out.Live
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Change != nil {
 		in, out := &in.Change, &out.Change
 		*out = new(SnapshotChange)
