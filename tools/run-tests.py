@@ -13,7 +13,7 @@ Tests mostly wait: so several run at once, and of meson's suites that follow one
 
     SUITE_SECONDS    a suite that takes longer is stopped (1800)
     TEST_SECONDS     a pytest test that takes longer fails, and the others go on (a third of that, and FAULT_SECONDS, SOAK_SECONDS)
-    TEST_WORKERS     how many pytest tests run at once (three for each processor, if memory suffices); 1: without xdist
+    TEST_WORKERS     how many pytest tests run at once (three for each processor, if memory suffices; of tests/cluster two); 1: without xdist
     TEST_MEMORY_MIB  the memory these may count on (what is free)
 """
 
@@ -60,8 +60,9 @@ WORKERS_EACH_CPU = 3
 BUSY_EACH_CPU = 2  # these work more than they wait, and two sanitizers run side by side
 # What a worker has on average with its servers, their etcds and clients; a sanitizer keeps shadows, and a browser has ten processes.
 WORKER_MIB, BUSY_WORKER_MIB = 512, 1024
-# kube-apiservers, which all tests share, are started once.
-SERIAL_SUITES = ["tests/cluster"]
+# Each worker starts kube-apiservers, which all its tests share. So the tests of a file stay together.
+CLUSTER_SUITES = ["tests/cluster"]
+CLUSTER_WORKERS_MAX, CLUSTER_WORKER_MIB = 2, 3072
 BUSY_SUITES = ["tests/browser"]
 
 OUTCOMES = "outcomes.json"  # written by tests/conftest.py
@@ -243,9 +244,13 @@ def python_with(*modules):
     return None
 
 
+def are_clusters(suites):
+    return any(suite in CLUSTER_SUITES for suite in suites)
+
+
 def python_for(suites, *modules):
     """One for tests of these. Without hpack those are skipped that make frames of HTTP/2 by themselves."""
-    frames = not any(suite in SERIAL_SUITES for suite in suites)
+    frames = not are_clusters(suites)
     return frames and python_with("pytest", "yaml", "hpack", *modules) or python_with("pytest", "yaml", *modules)
 
 
@@ -265,10 +270,10 @@ def is_sanitized(build):
 def count_workers(suites, build):
     if "TEST_WORKERS" in os.environ:
         return int(os.environ["TEST_WORKERS"])
-    if any(suite in SERIAL_SUITES for suite in suites):
-        return 1
-    is_busy = is_sanitized(build) or any(suite.startswith(busy) for suite in suites for busy in BUSY_SUITES)
     memory = int(os.environ.get("TEST_MEMORY_MIB", 0)) or free_mib()
+    if are_clusters(suites):
+        return max(1, min(CLUSTER_WORKERS_MAX, memory // CLUSTER_WORKER_MIB))
+    is_busy = is_sanitized(build) or any(suite.startswith(busy) for suite in suites for busy in BUSY_SUITES)
     each_cpu, each_mib = (BUSY_EACH_CPU, BUSY_WORKER_MIB) if is_busy else (WORKERS_EACH_CPU, WORKER_MIB)
     return max(1, min(each_cpu * os.cpu_count(), memory // each_mib))
 
@@ -289,7 +294,7 @@ def run_pytest(suites, keyword, build, env):
     python = python_for(suites, "xdist") if n_workers > 1 else None
     if n_workers > 1 and not python:
         print("one test after the other: xdist is missing (tools/install-deps.sh test)", flush=True)
-    options = ["-n", str(n_workers), "--dist", "load"] if python else []
+    options = ["-n", str(n_workers), "--dist", "loadfile" if are_clusters(suites) else "load"] if python else []
     python = python or python_for(suites) or sys.exit("pytest is missing: tools/install-deps.sh test")
     status, outcomes = call_pytest(python, [*options, *(["-k", keyword] if keyword else []), *suites], env)
     failures = []
