@@ -181,6 +181,7 @@ static void keep_options(struct informer *f, const struct informer_options *o)
 struct informer *informer_new(const struct informer_options *options)
 {
 	assert(options->client && options->resource.plural.n > 0 && options->resource.version.n > 0);
+	assert(!options->resume_from || options->stream);
 	struct informer *f = mem_new(struct informer);
 	keep_options(f, options);
 	store_init(&f->store, OBJECTS_MAX);

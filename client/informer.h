@@ -41,7 +41,8 @@ struct informer_stream {
 	void (*on_begin)(void *ctx); /* a list begins, perhaps anew */
 	/* The object goes when this returns. is_listed: of the list that has begun. */
 	void (*on_object)(void *ctx, const struct json *object, bool is_gone, bool is_listed);
-	void (*on_end)(void *ctx); /* all there is has been shown since on_begin() */
+	/* All there is has been shown since on_begin(). version: of the list. */
+	void (*on_end)(void *ctx, uint64_t version);
 };
 
 /* All text is copied. */
@@ -58,6 +59,9 @@ struct informer_options {
 	int64_t retry_max_ms; /* of the back-off; 0: 30 s */
 	struct informer_handlers handlers;
 	const struct informer_stream *stream; /* not copied; NULL: a store is kept */
+	/* Needs a stream. After its first list, the informer watches from this version, if the list is not older: so events that the
+	 * list already contains come as well. If the server no longer has them (410), another list follows. 0: from the list's version. */
+	uint64_t resume_from;
 	void *ctx;
 	void *problem_ctx; /* of on_problem; NULL: ctx */
 };

@@ -137,12 +137,14 @@ static void reflector_hand_over(struct reflector *r, uint64_t version)
 {
 	r->must_list = r->asks_latest = false;
 	if (r->options.stream) {
-		r->options.stream->on_end(r->options.ctx);
+		r->options.stream->on_end(r->options.ctx, version);
 	}
+	uint64_t from = r->resume_from && r->resume_from <= version ? r->resume_from : version;
+	r->resume_from = 0;
 	r->sink.on_all(r->sink.ctx, &r->fresh.items);
 	/* The version is set last, here and below: a reader that sees it can rely on the
 	 * handlers having run. */
-	atomic_store(&r->version, version);
+	atomic_store(&r->version, from);
 	gathering_forget(&r->fresh);
 	reflector_went_well(r);
 }
@@ -245,7 +247,8 @@ static void go_on(struct reflector *r)
 {
 	if (!r->must_list) {
 		ask_watch(r, REFLECTOR_WATCH);
-	} else if (r->no_watch_list) {
+	} else if (r->no_watch_list || r->resume_from) {
+		/* A watch-list goes on from its own version. */
 		ask_list(r);
 	} else {
 		ask_watch(r, REFLECTOR_WATCH_LIST);
@@ -512,6 +515,7 @@ void reflector_init(struct reflector *r, const struct informer_options *options,
 		.must_list = true,
 		.no_watch_list = options->no_watch_list,
 		.page = LIST_PAGE,
+		.resume_from = options->resume_from,
 	};
 	client_timer_init(&r->retry, on_retry);
 	client_timer_init(&r->patience, on_impatience);

@@ -46,6 +46,7 @@ struct reflector {
 	bool has_told;         /* a problem has been reported since the last success */
 	bool is_lost;          /* reported to the outage as lost */
 	uint64_t n_events;     /* of this stream */
+	uint64_t resume_from;  /* the options', until the first list is whole */
 	int64_t began_ms;
 	int64_t page;
 	struct buf path, text, token;

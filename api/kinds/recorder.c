@@ -122,6 +122,9 @@ static const struct type type_followed = {
 			{"refused", &type_int64, FIELD_ALWAYS, "The number of times that the server refused to keep a state.",
 				NULL, NULL},
 			{"lastError", &type_string, 0, "The last error, in words.", NULL, NULL},
+			{"recordedResourceVersion", &type_string, 0,
+				"All changes up to this resourceVersion are recorded. A recorder that starts begins its watch here.",
+				NULL, NULL},
 			{0},
 		},
 };
@@ -427,6 +430,7 @@ static void validate_status(const struct object *o, const struct object *old _un
 {
 	const struct where at = {.name = STR("status")};
 	const struct json *resources = json_gets(status_of(o), "resources"), *one;
+	uint64_t version;
 
 	if (resources && resources->n > FOLLOWED_MAX) {
 		refuse_forbidden(errors, WHERE(&at, "resources"), "must have at most 1024 items");
@@ -436,6 +440,11 @@ static void validate_status(const struct object *o, const struct object *old _un
 		if (member_text(one, "lastError").n > ERROR_BYTES_MAX) {
 			refuse_forbidden(errors, WHERE(WHERE_ITEM(WHERE(&at, "resources"), i), "lastError"),
 				"must be no more than 1024 bytes");
+		}
+		struct str recorded = member_text(one, "recordedResourceVersion");
+		if (recorded.n && !str_to_uint64(recorded, &version)) {
+			refuse_text(errors, WHERE(WHERE_ITEM(WHERE(&at, "resources"), i), "recordedResourceVersion"), recorded,
+				"must be a resourceVersion, a decimal number");
 		}
 	}
 	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);

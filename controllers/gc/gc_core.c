@@ -219,7 +219,7 @@ static void on_begin(void *ctx)
 
 /* An object missing from a later list is gone, but nobody saw its deletion: that is a guess, not
  * proof. */
-static void on_end(void *ctx)
+static void on_end(void *ctx, uint64_t version _unused_)
 {
 	const struct monitor *m = ctx;
 

@@ -122,15 +122,18 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	const struct json *object = as_kind(f, found);
 	struct recording *recording = select_recording(f, object, key->ns);
 	struct sighting s;
-	struct ledger_print print;
+	struct ledger_shown shown = {.list = f->list};
 
 	if (!recording) {
 		ledger_pass_by(f->core->ledger, key, f->list);
 		return;
 	}
 	sighting_of(&s, object, recording, &f->scratch);
-	ledger_print_of(&print, s.uid, str_of(s.digest));
-	if (ledger_show(f->core->ledger, key, &print, recording->id, f->list)) {
+	ledger_print_of(&shown.print, s.uid, str_of(s.digest));
+	shown.version = s.version;
+	shown.recorder = recording->id;
+	shown.is_replayed = !is_listed && s.version <= f->replayed_to;
+	if (ledger_show(f->core->ledger, key, &shown)) {
 		sighting_complete(&s, object, &f->scratch);
 		queue_state(f, key, &s, is_listed);
 	}
@@ -144,11 +147,13 @@ static void on_object(void *ctx, const struct json *object, bool is_gone, bool i
 	uint64_t version = 0;
 
 	arena_clear(&f->scratch);
-	if (is_of_history(metadata)) {
+	str_to_uint64(member_text(metadata, "resourceVersion"), &version);
+	/* The list must not show a state before the watch shows it: states in between would be skipped. */
+	bool will_come = is_listed && f->resume_from && version > f->resume_from;
+	if (is_of_history(metadata) || will_come) {
 		return;
 	}
 	if (is_gone) {
-		str_to_uint64(member_text(metadata, "resourceVersion"), &version);
 		ledger_miss(f->core->ledger, &key, version);
 	} else {
 		follow_show(f, &key, object, is_listed);
@@ -161,10 +166,21 @@ static void on_begin(void *ctx)
 	f->list = ledger_begin(f->core->ledger);
 }
 
-static void on_end(void *ctx)
+/* The watch shows all that happens after resume_from, deletions included. If the list is older, a backup was restored, and the watch
+ * goes on from the list. */
+static void on_end(void *ctx, uint64_t version)
 {
 	struct follow *f = ctx;
-	ledger_end(f->core->ledger, f->kind, f->list);
+	bool is_resumed = f->resume_from && f->resume_from <= version;
+
+	f->resume_from = 0;
+	f->replayed_to = is_resumed ? version : 0;
+	if (ledger_recorded(f->core->ledger, f->kind, 0) > version) {
+		ledger_resume(f->core->ledger, f->kind, 0);
+	}
+	if (!is_resumed) {
+		ledger_end(f->core->ledger, f->kind, f->list);
+	}
 }
 
 static void on_synced(void *ctx)
@@ -217,6 +233,11 @@ bool follow_has_synced(const struct follow *f)
 	return informer_has_synced(f->informer);
 }
 
+uint64_t follow_version(const struct follow *f)
+{
+	return informer_version(f->informer);
+}
+
 const struct recording *follow_overrider(const struct follow *f, const struct recording *r)
 {
 	const struct recordings *all = &f->followed->recordings;
@@ -251,7 +272,8 @@ static struct followed *followed_new(const struct api_resource *r, struct record
 	return f;
 }
 
-struct follow *follow_new(struct recorder_core *core, const struct api_resource *resource, struct recordings *recordings)
+struct follow *follow_new(
+	struct recorder_core *core, const struct api_resource *resource, struct recordings *recordings, uint64_t resume_from)
 {
 	struct ledger_kind *kind = ledger_kind(core->ledger, resource->resource.group, resource->kind);
 
@@ -263,6 +285,7 @@ struct follow *follow_new(struct recorder_core *core, const struct api_resource 
 	f->core = core;
 	f->kind = kind;
 	f->is_wanted = true;
+	f->resume_from = resume_from;
 	list_init(&f->link);
 	arena_init(&f->scratch, SCRATCH_MAX);
 	f->followed = followed_new(resource, recordings);
@@ -278,6 +301,7 @@ struct follow *follow_new(struct recorder_core *core, const struct api_resource 
 		.resource = f->followed->resource,
 		.handlers = {.on_synced = on_synced, .on_problem = on_problem},
 		.stream = &stream,
+		.resume_from = resume_from,
 		.ctx = f,
 	});
 	return f;

@@ -1,10 +1,9 @@
 /* A hash table whose entries are one allocation each, with the names at their end. The maps and
  * items of an informer would take three times as much memory. */
-#include "controllers/recorder/ledger.h"
+#include "controllers/recorder/ledger_private.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/hash_table.h"
 #include "base/thread.h"
 
 #include <assert.h>
@@ -21,40 +20,6 @@ enum {
 	/* States from lists may take only this fraction of the ceiling: they can be read again
 	 * later without loss. */
 	LISTED_SHARE = 16,
-};
-
-struct entry {
-	struct hash_node node;
-	struct entry *next_put_off;
-	struct ledger_change *first, *last;
-	uint64_t version;         /* of the object's deletion */
-	uint64_t recorder;        /* the Recorder that records it */
-	uint64_t history_version; /* 0: there is no History */
-	int64_t deleted_s;
-	struct ledger_print seen, kept;
-	uint32_t kind, list, history_list, revisions;
-	uint16_t ns_length, name_length;
-	bool is_seen;    /* the object exists and is recorded: `seen` is valid */
-	bool is_written; /* `kept` is valid */
-	bool is_busy;    /* a worker has its first change */
-	bool is_woken;   /* the queue or a worker has its key */
-	bool is_patient; /* its change failed and is retried later: until then it does not count towards WOKEN_MAX */
-	bool is_put_off; /* it waits for room in the queue */
-	uint8_t outcome; /* of its last change: an enum ledger_outcome */
-	char text[];     /* namespace, name */
-};
-
-struct ledger {
-	struct ledger_options options;
-	pthread_mutex_t lock; /* guards what follows */
-	struct ledger_kind **kinds;
-	size_t n_kinds;
-	struct entry *put_off, *last_put_off;
-	struct hash_table table; /* of struct entry */
-	size_t n_woken, waiting, waiting_bytes;
-	uint64_t collapsed, changes;
-	uint32_t lists;
-	bool is_full;
 };
 
 static bool print_equal(const struct ledger_print *a, const struct ledger_print *b)
@@ -154,6 +119,19 @@ static struct entry *want(struct ledger *l, const struct ledger_key *key)
 	return e;
 }
 
+static uint8_t cohort_of(const struct entry *e, const struct ledger_change *c)
+{
+	return c == &look ? e->look_cohort : c->cohort;
+}
+
+static void leave_cohort(struct ledger *l, const struct entry *e, uint8_t cohort)
+{
+	size_t *n = &l->kinds[e->kind]->cohorts[cohort];
+
+	assert(*n > 0);
+	(*n)--;
+}
+
 static void drop_changes(struct ledger *l, struct entry *e)
 {
 	while (e->first) {
@@ -162,6 +140,7 @@ static void drop_changes(struct ledger *l, struct entry *e)
 		assert(l->waiting > 0 && l->waiting_bytes >= c->bytes);
 		l->waiting--;
 		l->waiting_bytes -= c->bytes;
+		leave_cohort(l, e, cohort_of(e, c));
 		ledger_change_free(c);
 	}
 	e->last = NULL;
@@ -269,7 +248,7 @@ static void wake_more(struct ledger *l)
 	}
 }
 
-static void ledger_append(struct ledger *l, struct entry *e, struct ledger_change *c)
+static void ledger_append(struct ledger *l, struct entry *e, struct ledger_change *c, uint8_t cohort)
 {
 	assert(!e->last || e->last->sort != LEDGER_LOOK);
 	c->next = NULL;
@@ -279,6 +258,8 @@ static void ledger_append(struct ledger *l, struct entry *e, struct ledger_chang
 		e->first = c;
 	}
 	e->last = c;
+	*(c == &look ? &e->look_cohort : &c->cohort) = cohort;
+	l->kinds[e->kind]->cohorts[cohort]++;
 	l->waiting++;
 	l->waiting_bytes += c->bytes;
 }
@@ -294,6 +275,8 @@ static bool is_too_much(const struct ledger *l, const struct entry *e, const str
 static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
 	assert_locked(&l->lock);
+	uint8_t cohort = l->kinds[e->kind]->cohort;
+
 	if (e->last && e->last->sort == LEDGER_LOOK) {
 		l->collapsed += c->sort != LEDGER_LOOK;
 		ledger_change_free(c);
@@ -301,11 +284,12 @@ static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 	}
 	if (is_too_much(l, e, c)) {
 		l->collapsed += !c->is_listed || e->first;
+		cohort = e->first ? cohort_of(e, e->first) : cohort;
 		drop_changes(l, e);
 		ledger_change_free(c);
 		c = &look;
 	}
-	ledger_append(l, e, c);
+	ledger_append(l, e, c, cohort);
 	if (e->is_busy) {
 		return; /* its worker looks for more changes */
 	}
@@ -322,10 +306,13 @@ static bool is_kept(const struct entry *e, const struct ledger_print *print)
 }
 
 /* Queues a LOOK if the History differs from the object and no change is under way: somebody else
- * wrote or deleted the History. */
+ * wrote or deleted the History. Another recorder may have seen more of the object: then the watch
+ * will show that soon, and a LOOK would skip states. */
 static void ledger_compare(struct ledger *l, struct entry *e)
 {
-	if (e->is_seen && !e->first && !e->is_busy && !is_kept(e, &e->seen)) {
+	bool is_behind = e->history_version && e->is_written && e->kept_version > e->seen_version;
+
+	if (e->is_seen && !is_behind && !e->first && !e->is_busy && !is_kept(e, &e->seen)) {
 		queue(l, e, &look);
 	}
 }
@@ -432,25 +419,29 @@ uint32_t ledger_begin(struct ledger *l)
 	return list;
 }
 
-static bool show(struct ledger *l, struct entry *e, const struct ledger_print *print, uint64_t recorder, uint32_t list)
+static bool show(struct ledger *l, struct entry *e, const struct ledger_shown *shown)
 {
 	assert(e->kind < l->n_kinds);
-	bool is_news = e->is_seen ? !print_equal(&e->seen, print) : e->first || e->is_busy || !is_kept(e, print);
+	bool is_known = shown->is_replayed && e->history_version && e->is_written && !e->first && !e->is_busy &&
+		shown->version <= e->kept_version;
+	bool is_news =
+		e->is_seen ? !print_equal(&e->seen, &shown->print) : e->first || e->is_busy || !is_kept(e, &shown->print);
 
-	l->changes += !e->is_seen || e->recorder != recorder;
+	l->changes += !e->is_seen || e->recorder != shown->recorder;
 	e->is_seen = true;
-	e->seen = *print;
-	e->recorder = recorder;
-	e->list = list;
-	return is_news;
+	/* The next state is compared with the newest one that is known. */
+	e->seen = is_known ? e->kept : shown->print;
+	e->seen_version = is_known ? e->kept_version : shown->version;
+	e->recorder = shown->recorder;
+	e->list = shown->list;
+	return is_news && !is_known;
 }
 
-bool ledger_show(
-	struct ledger *l, const struct ledger_key *key, const struct ledger_print *print, uint64_t recorder, uint32_t list)
+bool ledger_show(struct ledger *l, const struct ledger_key *key, const struct ledger_shown *shown)
 {
 	pthread_mutex_lock(&l->lock);
 	struct entry *e = want(l, key);
-	bool is_news = e && show(l, e, print, recorder, list);
+	bool is_news = e && show(l, e, shown);
 	pthread_mutex_unlock(&l->lock);
 	return is_news;
 }
@@ -499,8 +490,7 @@ void ledger_miss(struct ledger *l, const struct ledger_key *key, uint64_t versio
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* each() may free the entry. */
-static void each_entry(struct ledger *l, void (*each)(struct ledger *l, struct entry *e, void *ctx), void *ctx)
+void ledger_each(struct ledger *l, void (*each)(struct ledger *l, struct entry *e, void *ctx), void *ctx)
 {
 	for (struct hash_node *n = hash_table_walk(&l->table, NULL), *next; n; n = next) {
 		next = hash_table_walk(&l->table, n);
@@ -526,7 +516,7 @@ void ledger_end(struct ledger *l, const struct ledger_kind *kind, uint32_t list)
 	struct ended_list ended = {kind->index, list};
 
 	pthread_mutex_lock(&l->lock);
-	each_entry(l, miss_if_not_shown, &ended);
+	ledger_each(l, miss_if_not_shown, &ended);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -544,9 +534,42 @@ void ledger_unfollow(struct ledger *l, struct ledger_kind *kind)
 {
 	ledger_set_followed(l, kind, NULL);
 	pthread_mutex_lock(&l->lock);
-	each_entry(l, forget_object, kind);
+	ledger_each(l, forget_object, kind);
 	kind->watch_error = mem_free(kind->watch_error);
+	kind->recorded = kind->checkpoint = 0;
 	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- up to where it is written ---- */
+
+void ledger_resume(struct ledger *l, struct ledger_kind *kind, uint64_t version)
+{
+	pthread_mutex_lock(&l->lock);
+	kind->recorded = version;
+	kind->checkpoint = 0;
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* When the older cohort is empty, all that was seen up to the checkpoint is written. Then the present cohort becomes the older
+ * one, and a new checkpoint is due. If it is empty too, nothing waits at all. */
+static void advance(struct ledger_kind *k, uint64_t version)
+{
+	for (unsigned i = 0; i < 2 && k->cohorts[!k->cohort] == 0; i++) {
+		k->recorded = MAX(k->recorded, k->checkpoint);
+		k->checkpoint = version;
+		k->cohort = !k->cohort;
+	}
+}
+
+uint64_t ledger_recorded(struct ledger *l, struct ledger_kind *kind, uint64_t version)
+{
+	pthread_mutex_lock(&l->lock);
+	if (version) {
+		advance(kind, version);
+	}
+	uint64_t recorded = kind->recorded;
+	pthread_mutex_unlock(&l->lock);
+	return recorded;
 }
 
 /* ---- histories ---- */
@@ -558,6 +581,7 @@ static void take_history(struct ledger *l, struct entry *e, const struct ledger_
 	}
 	e->history_version = h->version;
 	e->kept = h->print;
+	e->kept_version = h->recorded;
 	e->is_written = h->is_written;
 	e->deleted_s = h->deleted_s;
 	e->revisions = h->revisions;
@@ -609,7 +633,7 @@ static void miss_history_if_not_shown(struct ledger *l, struct entry *e, void *c
 void ledger_end_histories(struct ledger *l, uint32_t list)
 {
 	pthread_mutex_lock(&l->lock);
-	each_entry(l, miss_history_if_not_shown, &list);
+	ledger_each(l, miss_history_if_not_shown, &list);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -638,7 +662,7 @@ int64_t ledger_expire(struct ledger *l, int64_t now_s, int64_t max_s)
 	struct expiry x = {now_s, max_s};
 
 	pthread_mutex_lock(&l->lock);
-	each_entry(l, expire, &x);
+	ledger_each(l, expire, &x);
 	pthread_mutex_unlock(&l->lock);
 	return x.next_s;
 }
@@ -661,6 +685,7 @@ static struct ledger_change *take_first(struct ledger *l, struct entry *e)
 	l->waiting--;
 	l->waiting_bytes -= c->bytes;
 	c->next = NULL;
+	e->busy_cohort = cohort_of(e, c);
 	return c;
 }
 
@@ -694,9 +719,12 @@ static void put_back(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
 	if (e->first && (e->first->sort == LEDGER_LOOK || c->sort == LEDGER_LOOK)) {
 		if (c->sort == LEDGER_LOOK) {
+			leave_cohort(l, e, e->busy_cohort);
 			drop_changes(l, e);
-			ledger_append(l, e, c);
+			ledger_append(l, e, c, e->busy_cohort);
 		} else {
+			leave_cohort(l, e, e->look_cohort);
+			e->look_cohort = e->busy_cohort;
 			ledger_change_free(c);
 		}
 		return;
@@ -733,6 +761,7 @@ static void note_look(struct entry *e, const struct ledger_result *result)
 	if (result->seen) {
 		e->is_seen = true;
 		e->seen = *result->seen;
+		e->seen_version = result->seen_version;
 		e->recorder = result->recorder;
 	} else if (result->is_gone) {
 		e->is_seen = false;
@@ -773,6 +802,8 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	if (result->outcome == LEDGER_RETRY) {
 		put_back(l, e, take_ptr(work->change));
 		make_patient(l, e);
+	} else {
+		leave_cohort(l, e, e->busy_cohort);
 	}
 	settled.is_more = e->first != NULL;
 	if (!settled.is_more) {
@@ -783,90 +814,4 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	pthread_mutex_unlock(&l->lock);
 	work->change = ledger_change_free(work->change);
 	return settled;
-}
-
-/* ---- counting ---- */
-
-static void count_object(struct ledger *l _unused_, struct entry *e, void *ctx)
-{
-	struct ledger_totals *totals = ctx;
-
-	totals->objects += e->is_seen;
-}
-
-void ledger_read_totals(struct ledger *l, struct ledger_totals *ret)
-{
-	pthread_mutex_lock(&l->lock);
-	*ret = (struct ledger_totals){
-		.entries = l->table.n,
-		.waiting = l->waiting,
-		.waiting_bytes = l->waiting_bytes,
-		.collapsed = l->collapsed,
-		.is_full = l->is_full,
-	};
-	each_entry(l, count_object, ret);
-	pthread_mutex_unlock(&l->lock);
-}
-
-struct tallying {
-	struct ledger_tally *rows, *last;
-	size_t n, max;
-};
-
-static struct ledger_tally *row_of(struct tallying *t, const struct ledger_kind *kind, uint64_t recorder)
-{
-	if (t->last && t->last->kind == kind && t->last->recorder == recorder) {
-		return t->last;
-	}
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->rows[i].kind == kind && t->rows[i].recorder == recorder) {
-			return &t->rows[i];
-		}
-	}
-	if (t->n == t->max) {
-		return NULL;
-	}
-	t->rows[t->n] = (struct ledger_tally){.kind = kind, .recorder = recorder};
-	return &t->rows[t->n++];
-}
-
-static void tally(struct ledger *l, struct entry *e, void *ctx)
-{
-	struct tallying *t = ctx;
-
-	if (!e->is_seen) {
-		return;
-	}
-	t->last = row_of(t, l->kinds[e->kind], e->recorder);
-	if (t->last) {
-		t->last->objects++;
-		t->last->revisions += e->revisions;
-	}
-}
-
-size_t ledger_tally(struct ledger *l, struct ledger_tally *rows, size_t max)
-{
-	struct tallying t = {.rows = rows, .max = max};
-
-	pthread_mutex_lock(&l->lock);
-	each_entry(l, tally, &t);
-	pthread_mutex_unlock(&l->lock);
-	return t.n;
-}
-
-uint64_t ledger_refused(struct ledger *l, const struct ledger_kind *kind, struct str *ret_problem, struct arena *a)
-{
-	pthread_mutex_lock(&l->lock);
-	uint64_t n = kind->refused;
-	*ret_problem = arena_dup(a, str_of(kind->last_error ? kind->last_error : kind->watch_error));
-	pthread_mutex_unlock(&l->lock);
-	return n;
-}
-
-uint64_t ledger_changes(struct ledger *l)
-{
-	pthread_mutex_lock(&l->lock);
-	uint64_t changes = l->changes;
-	pthread_mutex_unlock(&l->lock);
-	return changes;
 }

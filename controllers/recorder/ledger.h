@@ -39,6 +39,12 @@ struct ledger_kind {
 	uint64_t refused;
 	size_t n_waiting, n_refused;    /* objects whose last change is retried; objects whose last change was refused */
 	char *last_error, *watch_error; /* of a change, of the watch; NULL: none */
+
+	/* private: each waiting change belongs to one of two cohorts. Each change that was seen up to `checkpoint` is in the
+	 * other cohort than the present one, or is written. */
+	uint64_t recorded, checkpoint;
+	size_t cohorts[2]; /* changes that wait or are being written */
+	uint8_t cohort;    /* the present one */
 };
 
 /* Enough of the digests of two texts to distinguish them. */
@@ -57,6 +63,7 @@ struct ledger_change {
 	uint64_t version;            /* of the object; LOOK and EXPIRE have none */
 	bool is_listed;              /* STATE: a list showed it, so nobody saw the change */
 	int64_t seen_s;              /* wall clock */
+	uint8_t cohort;              /* private */
 	size_t bytes;                /* size of the whole change */
 	size_t n;
 	char text[]; /* STATE: the text for scribe_sighting_read() */
@@ -89,10 +96,17 @@ struct ledger_key {
 
 /* Starts a list and returns its number, which differs from all before. */
 uint32_t ledger_begin(struct ledger *l);
+struct ledger_shown {
+	struct ledger_print print;
+	uint64_t version;  /* resourceVersion */
+	uint64_t recorder; /* the Recorder that records it */
+	uint32_t list;     /* the number of the latest list */
+	/* A watch that resumed shows it. If its History already holds this version, it is not news. */
+	bool is_replayed;
+};
 /* Notes that the object exists and a Recorder records it. Returns true if its state differs from
- * the one last seen or recorded: call ledger_queue(). list: the number of the latest list. */
-bool ledger_show(
-	struct ledger *l, const struct ledger_key *key, const struct ledger_print *print, uint64_t recorder, uint32_t list);
+ * the one last seen or recorded: call ledger_queue(). */
+bool ledger_show(struct ledger *l, const struct ledger_key *key, const struct ledger_shown *shown);
 /* Takes the change. */
 void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change);
 /* Notes that the object exists but no Recorder records it. */
@@ -103,10 +117,20 @@ void ledger_end(struct ledger *l, const struct ledger_kind *kind, uint32_t list)
 /* The kind is no longer followed: forgets which objects exist. */
 void ledger_unfollow(struct ledger *l, struct ledger_kind *kind);
 
+/* ---- up to where it is written ---- */
+
+/* Everything up to that version has been written before, perhaps by another process. */
+void ledger_resume(struct ledger *l, struct ledger_kind *kind, uint64_t version);
+/* Everything up to that version has been shown. Returns the version up to which all changes have been written, or will never be
+ * written, since they were refused; 0: unknown. It never decreases while the kind is followed. Calls must repeat: each one takes a
+ * constant time, and finds what the calls before have begun. */
+uint64_t ledger_recorded(struct ledger *l, struct ledger_kind *kind, uint64_t version);
+
 /* ---- histories ---- */
 
 struct ledger_history {
-	uint64_t version; /* resourceVersion */
+	uint64_t version;  /* resourceVersion */
+	uint64_t recorded; /* the object's resourceVersion in the last change; 0: unknown */
 	struct ledger_print print;
 	bool is_written;   /* it has at least one change */
 	int64_t deleted_s; /* deletionTime; 0: the subject exists */
@@ -141,7 +165,7 @@ enum ledger_outcome {
 struct ledger_result {
 	enum ledger_outcome outcome;
 	const struct ledger_print *seen;
-	uint64_t recorder; /* with seen */
+	uint64_t seen_version, recorder; /* with seen */
 	bool is_gone;      /* a LOOK found no object */
 	const struct ledger_history *history;
 	struct str problem; /* of RETRY and REFUSED */

@@ -13,6 +13,7 @@
 #include "controllers/recorder/follow.h"
 #include "controllers/recorder/report.h"
 #include "controllers/recorder/scribe.h"
+#include "controllers/recorder/scribe_plan.h"
 
 #include <stdlib.h>
 
@@ -24,12 +25,12 @@ enum {
 	DISCOVER_FIRST_MS = 1000, /* until the first discovery succeeds */
 	DISCOVER_SOON_MS = 2000,  /* discovery shows the end of a kind a little later than its watch */
 	REPORT_MS = 3 * 1000,
+	RECORDED_MS = 5 * 1000,  /* between two writes of a status that only say up to where all is recorded */
 	PATIENCE_MS = 30 * 1000, /* how long to wait for lists: until they end, their counts are incomplete */
 	EXPIRE_MAX_S = 600,
 	/* Objects in the ledger, 100 bytes each; further ones are left out, and the status says so. */
 	OBJECTS_MAX = 2 * 1000 * 1000,
 	WAITING_MAX = 32 << 20,     /* bytes of waiting changes */
-	ROWS_MAX = 1024,            /* the rows that a Recorder's status may hold */
 	ARENA_MAX = 256 << 20,      /* bytes of the statuses of all Recorders */
 	STATUS_BYTES_MAX = 8 << 20, /* bytes of one status or notice */
 };
@@ -61,7 +62,8 @@ struct director {
 	struct recordings recordings; /* all, by name */
 	struct discovery found;
 	bool has_found, has_told, has_told_full;
-	int64_t discover_at_ms, report_at_ms, expire_at_ms;
+	int64_t discover_at_ms, report_at_ms, expire_at_ms, recorded_at_ms;
+	bool must_tell_recorded;  /* the statuses that are written now say up to where all is recorded */
 	int64_t patient_until_ms; /* watches have begun; until then, statuses wait for their lists */
 	uint64_t reported;        /* the last ledger_changes() in the statuses */
 
@@ -246,6 +248,7 @@ static void on_history(void *ctx, const struct json *object, bool is_gone, bool 
 		return;
 	}
 	h.revisions = (uint32_t)member_int(status, "revisions");
+	h.recorded = scribe_last_version(object);
 	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
 		h.deleted_s = deleted_us / 1000000;
 		wake_for(d, NULL);
@@ -254,7 +257,7 @@ static void on_history(void *ctx, const struct json *object, bool is_gone, bool 
 	ledger_show_history(d->core.ledger, &key, &h, d->histories_list);
 }
 
-static void on_histories_end(void *ctx)
+static void on_histories_end(void *ctx, uint64_t version _unused_)
 {
 	struct director *d = ctx;
 	ledger_end_histories(d->core.ledger, d->histories_list);
@@ -367,13 +370,6 @@ static void bring_discovery_forward(struct director *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static bool can_be_followed(const struct api_resource *r)
-{
-	const unsigned needed = API_LIST | API_WATCH;
-
-	return r->is_preferred && (r->verbs & needed) == needed && !record_leaves_out(r->resource.group, r->resource.plural);
-}
-
 /* ---- follows ---- */
 
 static struct follow *find_follow(const struct director *d, const struct api_resource *r)
@@ -409,10 +405,35 @@ static bool is_as_before(const struct follow *f, const struct api_resource *r, c
 		recordings_equal(&f->followed->recordings, recordings);
 }
 
+static struct item *present_item(struct director *d, struct str name)
+{
+	pthread_mutex_lock(&d->lock);
+	struct item *item = map_get(&d->items, name);
+	item = item ? item_ref(item) : NULL;
+	pthread_mutex_unlock(&d->lock);
+	return item;
+}
+
+/* The version up to which the resource is recorded, according to the statuses; 0: unknown. Each of them is right, and the oldest
+ * is right for all. */
+static uint64_t recorded_before(struct director *d, const struct recordings *recordings, const struct resource *resource)
+{
+	uint64_t oldest = 0;
+
+	for (size_t i = 0; i < recordings->n; i++) {
+		_cleanup_(item_unrefp) struct item *item = present_item(d, recordings->v[i]->name);
+		bool is_present = item && str_eq(item->uid, recordings->v[i]->uid);
+		uint64_t version = is_present ? report_recorded(item->object, resource->group, resource->plural) : 0;
+		oldest = version && (!oldest || version < oldest) ? version : oldest;
+	}
+	return oldest;
+}
+
 /* Takes the recordings. */
 static void want_follow(struct director *d, const struct api_resource *r, struct recordings *recordings)
 {
 	struct follow *f = find_follow(d, r);
+	uint64_t shown = 0, recorded = recorded_before(d, recordings, &r->resource);
 
 	if (f && is_as_before(f, r, recordings)) {
 		f->is_wanted = true;
@@ -420,9 +441,13 @@ static void want_follow(struct director *d, const struct api_resource *r, struct
 		return;
 	}
 	if (f) {
+		shown = follow_version(f);
 		end_follow(d, f, true);
 	}
-	if ((f = follow_new(&d->core, r, recordings))) {
+	if ((f = follow_new(&d->core, r, recordings, shown ? shown : recorded))) {
+		if (!shown) {
+			ledger_resume(d->core.ledger, f->kind, recorded);
+		}
 		pthread_mutex_lock(&d->lock);
 		list_append(&d->follows, &f->link);
 		pthread_mutex_unlock(&d->lock);
@@ -445,7 +470,7 @@ static void follow_all(struct director *d)
 	for (size_t i = 0; i < d->found.n && d->recordings.n > 0; i++) {
 		const struct api_resource *r = &d->found.resources[i];
 		struct recordings recordings = {NULL, 0};
-		if (can_be_followed(r)) {
+		if (report_can_be_followed(r)) {
 			recordings_pick(&recordings, &d->recordings, r->resource.group, r->resource.plural);
 		}
 		if (recordings.n > 0) {
@@ -490,12 +515,6 @@ static bool has_stale_follow(const struct director *d)
 
 /* ---- statuses ---- */
 
-struct rows {
-	struct report_row v[ROWS_MAX];
-	size_t n;
-	bool is_whole; /* all named resources are served, and have been listed */
-};
-
 static bool is_of(const struct recordings *all, const struct recording *r)
 {
 	bool is_found = false;
@@ -505,18 +524,19 @@ static bool is_of(const struct recordings *all, const struct recording *r)
 	return is_found;
 }
 
-static void add_followed(struct director *d, struct rows *rows, const struct recording *r, const struct ledger_tally *tallies,
-	size_t n_tallies, struct arena *a)
+static void add_followed(struct director *d, struct report_rows *rows, const struct recording *r,
+	const struct ledger_tally *tallies, size_t n_tallies, struct arena *a)
 {
 	list_for_each(it, &d->follows) {
 		const struct follow *f = list_entry(it, struct follow, link);
-		if (!is_of(&f->followed->recordings, r) || rows->n == ROWS_MAX) {
+		if (!is_of(&f->followed->recordings, r) || rows->n == REPORT_ROWS_MAX) {
 			continue;
 		}
 		struct report_row *row = &rows->v[rows->n++];
 		*row = (struct report_row){.group = f->followed->resource.group,
 			.version = f->followed->resource.version,
 			.resource = f->followed->resource.plural};
+		row->recorded = ledger_recorded(d->core.ledger, f->kind, 0);
 		row->refused = (int64_t)ledger_refused(d->core.ledger, f->kind, &row->last_error, a);
 		for (size_t i = 0; i < n_tallies; i++) {
 			if (tallies[i].kind == f->kind && tallies[i].recorder == r->id) {
@@ -525,82 +545,6 @@ static void add_followed(struct director *d, struct rows *rows, const struct rec
 			}
 		}
 		rows->is_whole = rows->is_whole && follow_has_synced(f);
-	}
-}
-
-static bool has_failed(const struct director *d, struct str group)
-{
-	for (size_t i = 0; i < d->found.n_failures; i++) {
-		if (str_eq(d->found.failures[i].group, group)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Returns why a resource that a Recorder names is not followed; empty: it is followed. */
-static struct str why_not(const struct director *d, struct str group, struct str plural)
-{
-	const struct api_resource *found = NULL;
-
-	for (size_t i = 0; i < d->found.n && !(found && can_be_followed(found)); i++) {
-		const struct resource *r = &d->found.resources[i].resource;
-		found = str_eq(r->group, group) && str_eq(r->plural, plural) ? &d->found.resources[i] : found;
-	}
-	if (found) {
-		return can_be_followed(found) ? STR("") : STR("it cannot be listed and watched");
-	}
-	return has_failed(d, group) ? STR("the server that serves its group does not answer")
-				    : STR("the server does not serve it");
-}
-
-static void add_unserved(struct director *d, struct rows *rows, struct str group, struct str plural)
-{
-	struct str why = str_is(group, "*") || str_is(plural, "*") ? STR("") : why_not(d, group, plural);
-	bool is_listed = false;
-
-	for (size_t i = 0; !is_listed && i < rows->n; i++) {
-		is_listed = str_eq(rows->v[i].group, group) && str_eq(rows->v[i].resource, plural);
-	}
-	if (why.n && !is_listed && rows->n < ROWS_MAX) {
-		rows->v[rows->n++] = (struct report_row){.group = group, .resource = plural, .last_error = why};
-		rows->is_whole = false;
-	}
-}
-
-/* If a rule has several groups and resources, not every group needs each resource: one group
- * must have it, as in RBAC rules. */
-static bool is_followed_in_one(const struct director *d, const struct json *groups, struct str plural)
-{
-	const struct json *group;
-	bool is_followed = false;
-
-	for (uint32_t i = 0; !is_followed && (group = list_item(groups, i)); i++) {
-		is_followed = why_not(d, json_text(group), plural).n == 0;
-	}
-	return is_followed;
-}
-
-static void add_rule_unserved(struct director *d, struct rows *rows, const struct json *rule)
-{
-	const struct json *groups = json_gets(rule, "groups"), *plurals = json_gets(rule, "resources"), *plural, *group;
-
-	for (uint32_t i = 0; (plural = list_item(plurals, i)); i++) {
-		bool is_followed = is_followed_in_one(d, groups, json_text(plural));
-		for (uint32_t k = 0; (group = list_item(groups, k)); k++) {
-			if (!is_followed || has_failed(d, json_text(group))) {
-				add_unserved(d, rows, json_text(group), json_text(plural));
-			}
-		}
-	}
-}
-
-static void add_all_unserved(struct director *d, struct rows *rows, const struct recording *r)
-{
-	const struct json *rules = json_gets(r->spec, "resources"), *rule;
-
-	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
-		add_rule_unserved(d, rows, rule);
 	}
 }
 
@@ -656,15 +600,6 @@ static void write_status(struct director *d, const struct recording *r, const st
 	}
 }
 
-static struct item *present_item(struct director *d, struct str name)
-{
-	pthread_mutex_lock(&d->lock);
-	struct item *item = map_get(&d->items, name);
-	item = item ? item_ref(item) : NULL;
-	pthread_mutex_unlock(&d->lock);
-	return item;
-}
-
 static void report_one(struct director *d, const struct recording *r, const struct ledger_tally *tallies, size_t n_tallies)
 {
 	_cleanup_(item_unrefp) struct item *item = present_item(d, r->name);
@@ -672,16 +607,17 @@ static void report_one(struct director *d, const struct recording *r, const stru
 	char now[TIME_RFC3339_SIZE];
 
 	arena_init(&a, ARENA_MAX);
-	struct rows *rows = arena_new(&a, struct rows);
+	struct report_rows *rows = arena_new(&a, struct report_rows);
 	rows->is_whole = true;
 	add_followed(d, rows, r, tallies, n_tallies, &a);
-	add_all_unserved(d, rows, r);
+	report_add_unserved(rows, r, &d->found);
 	qsort(rows->v, rows->n, sizeof(rows->v[0]), by_resource);
 	time_format_rfc3339(now, clock_wall_s());
 	const struct report report = {
 		.rows = rows->v,
 		.n = rows->n,
 		.is_following = rows->is_whole,
+		.must_tell_recorded = d->must_tell_recorded,
 		.overridden = overridden(d, r, &a),
 		.message = rows->is_whole ? STR("all that is named is followed") : STR("not all that is named is followed"),
 	};
@@ -703,6 +639,28 @@ static void tell_full(struct director *d)
 	}
 }
 
+/* Returns true if the statuses should say anew up to where all is recorded: more is recorded, and they last said so a while ago. */
+static bool look_how_much_is_recorded(struct director *d)
+{
+	bool has_more = false;
+
+	list_for_each(it, &d->follows) {
+		const struct follow *f = list_entry(it, struct follow, link);
+		has_more = ledger_recorded(d->core.ledger, f->kind, follow_version(f)) != f->reported || has_more;
+	}
+	return has_more && clock_mono_ms() >= d->recorded_at_ms;
+}
+
+static void told_how_much_is_recorded(struct director *d)
+{
+	list_for_each(it, &d->follows) {
+		struct follow *f = list_entry(it, struct follow, link);
+		f->reported = ledger_recorded(d->core.ledger, f->kind, 0);
+	}
+	d->must_tell_recorded = false;
+	d->recorded_at_ms = clock_mono_ms() + RECORDED_MS;
+}
+
 static void report_all(struct director *d)
 {
 	/* Pairs of a kind and a Recorder whose objects are counted. */
@@ -712,9 +670,10 @@ static void report_all(struct director *d)
 		return;
 	}
 	uint64_t changes = ledger_changes(d->core.ledger);
+	d->must_tell_recorded = look_how_much_is_recorded(d);
 
 	pthread_mutex_lock(&d->lock);
-	bool must_report = d->must_report || changes != d->reported;
+	bool must_report = d->must_report || changes != d->reported || d->must_tell_recorded;
 	d->must_report = false;
 	pthread_mutex_unlock(&d->lock);
 	if (!must_report) {
@@ -729,6 +688,9 @@ static void report_all(struct director *d)
 		report_one(d, d->recordings.v[i], tallies, n);
 	}
 	mem_free(tallies);
+	if (d->must_tell_recorded) {
+		told_how_much_is_recorded(d);
+	}
 }
 
 /* ---- the thread ---- */
@@ -812,7 +774,7 @@ static void begin(void *state)
 		&(struct ledger_options){.max_objects = OBJECTS_MAX, .max_waiting = WAITING_MAX, .queue = d->core.run.queue});
 	d->core.events = event_writer_new(&d->core.run);
 	discovery_init(&d->found);
-	map_init(&d->items, ROWS_MAX);
+	map_init(&d->items, REPORT_ROWS_MAX);
 	list_init(&d->follows);
 	pthread_mutex_init(&d->lock, NULL);
 	clock_cond_init(&d->wake);

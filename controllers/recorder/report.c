@@ -2,6 +2,7 @@
  * everyone who watches Recorders. */
 #include "controllers/recorder/report.h"
 
+#include "api/diff/state.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
 #include "base/options.h"
@@ -11,7 +12,35 @@ static void add_text(struct json *to, const char *name, struct str text, struct 
 	json_add(a, to, str_of(name), json_string(a, text));
 }
 
-static struct json *row_of(const struct report_row *row, struct arena *a)
+static bool is_of_row(const struct json *old, const struct report_row *row)
+{
+	return str_eq(member_text(old, "group"), row->group) && str_eq(member_text(old, "resource"), row->resource);
+}
+
+uint64_t report_recorded(const struct json *recorder, struct str group, struct str plural)
+{
+	const struct report_row row = {.group = group, .resource = plural};
+	const struct json *rows = json_gets(json_gets(recorder, "status"), "resources"), *old;
+	uint64_t version = 0;
+
+	for (uint32_t i = 0; !version && (old = list_item(rows, i)); i++) {
+		if (is_of_row(old, &row)) {
+			str_to_uint64(member_text(old, "recordedResourceVersion"), &version);
+		}
+	}
+	return version;
+}
+
+static void add_recorded(struct json *j, const struct report_row *row, uint64_t before, bool must_tell, struct arena *a)
+{
+	uint64_t version = must_tell || !before ? row->recorded : before;
+
+	if (row->recorded) {
+		add_text(j, "recordedResourceVersion", arena_printf(a, "%llu", (unsigned long long)version), a);
+	}
+}
+
+static struct json *row_of(const struct report_row *row, uint64_t before, bool must_tell, struct arena *a)
 {
 	struct json *j = json_object(a);
 
@@ -22,6 +51,7 @@ static struct json *row_of(const struct report_row *row, struct arena *a)
 	json_add(a, j, STR("revisions"), json_int(a, row->revisions));
 	json_add(a, j, STR("refused"), json_int(a, row->refused));
 	json_add_text(a, j, STR("lastError"), row->last_error);
+	add_recorded(j, row, before, must_tell, a);
 	return j;
 }
 
@@ -64,7 +94,9 @@ struct json *report_status(const struct json *recorder, const struct recording *
 	struct json *status = json_object(a), *rows = json_array(a), *conditions = json_array(a);
 
 	for (size_t i = 0; i < report->n; i++) {
-		json_append(a, rows, row_of(&report->rows[i], a));
+		const struct report_row *row = &report->rows[i];
+		uint64_t before = report_recorded(recorder, row->group, row->resource);
+		json_append(a, rows, row_of(row, before, report->must_tell_recorded, a));
 	}
 	json_append(a, conditions,
 		condition_of(condition_find(json_gets(old, "conditions"), "Recording"), recording, report, now, a));
@@ -77,6 +109,91 @@ struct json *report_status(const struct json *recorder, const struct recording *
 	json_add(a, status, STR("resources"), rows);
 	json_add(a, status, STR("conditions"), conditions);
 	return old && json_equal(old, status) ? NULL : status;
+}
+
+/* ---- what is not followed ---- */
+
+bool report_can_be_followed(const struct api_resource *r)
+{
+	const unsigned needed = API_LIST | API_WATCH;
+
+	return r->is_preferred && (r->verbs & needed) == needed && !record_leaves_out(r->resource.group, r->resource.plural);
+}
+
+static bool has_failed(const struct discovery *found, struct str group)
+{
+	for (size_t i = 0; i < found->n_failures; i++) {
+		if (str_eq(found->failures[i].group, group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Returns why a resource that a Recorder names is not followed; empty: it is followed. */
+static struct str why_not(const struct discovery *found, struct str group, struct str plural)
+{
+	const struct api_resource *one = NULL;
+
+	for (size_t i = 0; i < found->n && !(one && report_can_be_followed(one)); i++) {
+		const struct resource *r = &found->resources[i].resource;
+		one = str_eq(r->group, group) && str_eq(r->plural, plural) ? &found->resources[i] : one;
+	}
+	if (one) {
+		return report_can_be_followed(one) ? STR("") : STR("it cannot be listed and watched");
+	}
+	return has_failed(found, group) ? STR("the server that serves its group does not answer")
+					: STR("the server does not serve it");
+}
+
+static void add_unserved(const struct discovery *found, struct report_rows *rows, struct str group, struct str plural)
+{
+	struct str why = str_is(group, "*") || str_is(plural, "*") ? STR("") : why_not(found, group, plural);
+	bool is_listed = false;
+
+	for (size_t i = 0; !is_listed && i < rows->n; i++) {
+		is_listed = str_eq(rows->v[i].group, group) && str_eq(rows->v[i].resource, plural);
+	}
+	if (why.n && !is_listed && rows->n < REPORT_ROWS_MAX) {
+		rows->v[rows->n++] = (struct report_row){.group = group, .resource = plural, .last_error = why};
+		rows->is_whole = false;
+	}
+}
+
+/* If a rule has several groups and resources, not every group needs each resource: one group
+ * must have it, as in RBAC rules. */
+static bool is_followed_in_one(const struct discovery *found, const struct json *groups, struct str plural)
+{
+	const struct json *group;
+	bool is_followed = false;
+
+	for (uint32_t i = 0; !is_followed && (group = list_item(groups, i)); i++) {
+		is_followed = why_not(found, json_text(group), plural).n == 0;
+	}
+	return is_followed;
+}
+
+static void add_rule_unserved(const struct discovery *found, struct report_rows *rows, const struct json *rule)
+{
+	const struct json *groups = json_gets(rule, "groups"), *plurals = json_gets(rule, "resources"), *plural, *group;
+
+	for (uint32_t i = 0; (plural = list_item(plurals, i)); i++) {
+		bool is_followed = is_followed_in_one(found, groups, json_text(plural));
+		for (uint32_t k = 0; (group = list_item(groups, k)); k++) {
+			if (!is_followed || has_failed(found, json_text(group))) {
+				add_unserved(found, rows, json_text(group), json_text(plural));
+			}
+		}
+	}
+}
+
+void report_add_unserved(struct report_rows *rows, const struct recording *r, const struct discovery *found)
+{
+	const struct json *rules = json_gets(r->spec, "resources"), *rule;
+
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		add_rule_unserved(found, rows, rule);
+	}
 }
 
 /* ---- recordings ---- */

@@ -76,6 +76,7 @@ static void scribe_know(struct scribe *s, const struct json *history)
 		.is_written = member_count(status, "changes") > 0,
 		.revisions = (uint32_t)member_int(status, "revisions"),
 	};
+	s->known.recorded = scribe_last_version(history);
 	str_to_uint64(member_text(json_gets(history, "metadata"), "resourceVersion"), &s->known.version);
 	ledger_print_of(&s->known.print, member_text(status, "uid"), member_text(status, "digest"));
 	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
@@ -257,6 +258,7 @@ static void know_written(struct scribe *s, enum scribe_step step)
 		return;
 	}
 	s->known.is_written = true;
+	s->known.recorded = s->sighting.version;
 	s->known.deleted_s = step == SCRIBE_DELETED ? s->sighting.seen_s : 0;
 	if (step != SCRIBE_DELETED) {
 		ledger_print_of(&s->known.print, s->sighting.uid, str_of(s->sighting.digest));
@@ -291,6 +293,22 @@ static bool write_step(struct scribe *s, enum scribe_step step)
 	return true;
 }
 
+/* The History holds something newer than what the watch showed. Usually another recorder came first, or this one did before it
+ * died. Then the watch will show what is newer still, and nothing is skipped. But if a backup was restored, versions begin again, and
+ * the object itself decides. Returns true if it does, or if s->outcome has an error. */
+static bool look_who_is_right(struct scribe *s)
+{
+	bool was_gone = s->sighting.is_gone, is_by_watch = s->work.change->sort != LEDGER_LOOK && !s->sighting.is_late;
+	bool goes_on = scribe_look(s);
+
+	if (!goes_on || !is_by_watch) {
+		return goes_on;
+	}
+	bool is_right = s->sighting.is_gone ? was_gone : s->sighting.version < scribe_last_version(s->history.body);
+	s->has_looked = is_right;
+	return is_right;
+}
+
 /* Returns false if it must be decided again. */
 static bool decide(struct scribe *s)
 {
@@ -301,7 +319,7 @@ static bool decide(struct scribe *s)
 		return true;
 	}
 	if (step == SCRIBE_LOOK) {
-		return !scribe_look(s);
+		return !look_who_is_right(s);
 	}
 	found = found == REST_ABSENT ? make_history(s) : found;
 	return found == REST_FOUND ? write_step(s, step) : found == REST_UNKNOWN;
@@ -443,6 +461,7 @@ static struct ledger_settled scribe_settle(struct scribe *s)
 		.outcome = s->outcome,
 		.seen = is_there ? &seen : NULL,
 		.recorder = is_there ? s->recording->id : 0,
+		.seen_version = is_there ? s->sighting.version : 0,
 		.is_gone = s->has_looked && s->sighting.is_gone,
 		.history = s->is_history_known ? &s->known : NULL,
 		.problem = s->problem,

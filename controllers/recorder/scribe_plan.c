@@ -98,7 +98,7 @@ static bool has_changes(const struct json *history)
 	return member_count(status_of(history), "changes") > 0;
 }
 
-static uint64_t last_version(const struct json *history)
+uint64_t scribe_last_version(const struct json *history)
 {
 	const struct json *changes = json_gets(status_of(history), "changes");
 	uint64_t version = 0;
@@ -113,7 +113,7 @@ static uint64_t last_version(const struct json *history)
  * was restored; then a LOOK at the object decides. */
 static bool is_overtaken(const struct json *history, const struct sighting *s)
 {
-	return !s->is_live && s->version && s->version < last_version(history);
+	return !s->is_live && s->version && s->version < scribe_last_version(history);
 }
 
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s)

@@ -50,6 +50,8 @@ struct json *scribe_history(const struct history_subject *subject, struct str na
 struct json *scribe_snapshot(const struct json *history, enum scribe_step step, const struct sighting *s,
 	const struct json *before, int64_t history_limit, struct arena *a);
 
+/* The object's resourceVersion in the last change of a History; 0: there is none, or it says none. */
+uint64_t scribe_last_version(const struct json *history);
 /* Has the subject been gone for that long? */
 bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s);
 

@@ -375,7 +375,9 @@ def test_status_tells_how_it_goes(room):
     def row():
         return [r for r in room.recorder()["status"]["resources"] if r["resource"] == "configmaps"][0]
     retry_until(lambda: (row()["objects"], row()["revisions"]) == (3, 4), "the status counts")
-    assert row() == {"group": "", "version": "v1", "resource": "configmaps", "objects": 3, "revisions": 4, "refused": 0}
+    found = row()
+    found.pop("recordedResourceVersion", None)
+    assert found == {"group": "", "version": "v1", "resource": "configmaps", "objects": 3, "revisions": 4, "refused": 0}
 
 
 def test_one_of_several_groups_has_the_resource(room):
@@ -401,7 +403,13 @@ def test_a_restart_writes_nothing(room):
     assert {name: room.find(name)["metadata"]["resourceVersion"] for name in names} == before
 
 
+def recorded_to(room, resource="configmaps"):
+    rows = [row for row in room.recorder().get("status", {}).get("resources", []) if row["resource"] == resource]
+    return int(rows[0].get("recordedResourceVersion", 0)) if rows else 0
+
+
 def test_what_happened_meanwhile_is_one_change(room):
+    """The server restarts too, so it has no events from before."""
     room.record("configmaps")
     for name in ("changed", "gone", "same"):
         room.make(name)
@@ -422,6 +430,107 @@ def test_what_happened_meanwhile_is_one_change(room):
     room.await_types("Created", name="new")
     room.await_types("Created", name="same")
     assert data(room.states("changed")) == [{"a": "1"}, {"a": "3"}]
+
+
+class Apart(World):
+    """The recorder is a process of its own, and may die while the server goes on."""
+
+    def start(self):
+        self.server = processes.Up(f"{self.dir}/data", f"--etcd-servers={self.etcd.endpoint}", processes.NO_CONTROLLERS)
+        self.start_recorder()
+
+    def start_recorder(self, *flags):
+        self.recorder = processes.Process([processes.BIN, "controllers", "--kubeconfig", f"{self.dir}/data/kubeconfig",
+                                           "--controllers=recorder", *flags])
+        return self.recorder
+
+    def close(self):
+        assert self.recorder.stop() == 0
+        super().close()
+
+
+@pytest.fixture
+def apart():
+    world = Apart()
+    room = Room(world)
+    yield room
+    room.leave()
+    world.close()
+
+
+def test_a_recorder_that_was_killed_skips_no_state(apart):
+    room = apart
+    room.record("configmaps", historyLimit=100)
+    for name in ("changed", "gone", "replaced", "same"):
+        room.make(name)
+        room.await_types("Created", name=name)
+    last = max(int(room.changes(name)[-1]["resourceVersion"]) for name in ("changed", "gone", "replaced", "same"))
+    retry_until(lambda: recorded_to(room) >= last, "the Recorder says up to where all is recorded")
+    room.world.recorder.kill()
+    for n in range(2, 40):
+        room.change("changed", data={"a": str(n)})
+    room.change("gone", data={"a": "2"})
+    for name in ("gone", "replaced"):
+        room.remove(name)
+    room.make("replaced", data={"a": "2"})
+    room.make("new")
+    room.make("short")
+    room.remove("short")
+    room.world.start_recorder()
+    room.await_types("Created", *["Changed"] * 38, name="changed")
+    room.await_types("Created", "Changed", "Deleted", name="gone")
+    room.await_types("Created", "Deleted", "Created", name="replaced")
+    room.await_types("Created", "Deleted", name="short")
+    room.await_types("Created", name="new")
+    room.await_types("Created", name="same")
+    assert [state["a"] for state in data(room.states("changed"))] == [str(n) for n in range(1, 40)]
+
+
+def test_a_recorder_that_is_killed_at_any_time_skips_no_state(apart):
+    room = apart
+    room.record("configmaps", historyLimit=100)
+    room.make(data={"n": "0"})
+    for n in range(1, 41):
+        room.change(data={"n": str(n)})
+        if n % 8 == 0:
+            room.world.recorder.kill()
+            room.world.start_recorder()
+    retry_until(lambda: len(room.changes()) >= 41, "all states are recorded")
+    assert [state["n"] for state in data(room.states())] == [str(n) for n in range(41)]
+
+
+def test_the_next_leader_skips_no_state(apart):
+    """Of 350 states of 7 objects, while two leaders are killed."""
+    quick = ["--leader-elect", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
+    room, names = apart, [f"c{n}" for n in range(7)]
+    assert room.world.recorder.stop() == 0
+    recorders = [room.world.start_recorder(*quick)]
+    room.record("configmaps", historyLimit=100)
+    recorders += [room.world.start_recorder(*quick) for _ in range(2)]
+    for n in range(50):
+        for name in names:
+            (room.change if n else room.make)(name, data={"n": str(n)})
+        if n in (15, 30):
+            recorders.pop(0).kill()
+            if n == 30:
+                retry_until(lambda: room.changes("c0")[-1]["number"] > 16, "another one leads")
+    retry_until(lambda: all(len(room.changes(name)) == 50 for name in names), "all states are recorded")
+    for name in names:
+        assert [state["n"] for state in data(room.states(name))] == [str(n) for n in range(50)]
+    for other in recorders[:-1]:
+        assert other.stop() == 0
+
+
+def test_how_much_is_recorded_grows_only_with_what_is_written(room):
+    room.record("configmaps")
+    room.make()
+    room.await_types("Created")
+    retry_until(lambda: recorded_to(room) >= int(room.changes()[-1]["resourceVersion"]), "it is said")
+    before = room.recorder()["metadata"]["resourceVersion"]
+    for n in range(30):
+        room.change(data={"n": str(n)})
+    retry_until(lambda: recorded_to(room) >= int(room.changes()[-1]["resourceVersion"]) and len(room.changes()) == 31, "it is said again")
+    assert room.recorder()["metadata"]["resourceVersion"] != before
 
 
 def test_a_recorder_that_is_killed_writes_nothing_twice(room):

@@ -52,8 +52,8 @@ static struct ledger_print print_of(const char *uid, const char *digest)
 static bool see(struct world *w, const char *name, const char *uid, const char *digest)
 {
 	const struct ledger_key key = key_of(w, name);
-	const struct ledger_print print = print_of(uid, digest);
-	bool is_news = ledger_show(w->ledger, &key, &print, 1, w->list);
+	const struct ledger_shown shown = {.print = print_of(uid, digest), .version = 1, .recorder = 1, .list = w->list};
+	bool is_news = ledger_show(w->ledger, &key, &shown);
 	if (is_news) {
 		ledger_queue(w->ledger, &key, ledger_change_new(LEDGER_STATE, 1, str_of(digest)));
 	}
@@ -365,6 +365,105 @@ static void test_history__outlives_its_object_for_so_long(void **state)
 	assert_next(w, "nothing");
 }
 
+/* ---- up to where it is written ---- */
+
+static void queue_at(struct world *w, const char *name, uint64_t version)
+{
+	const struct ledger_key key = key_of(w, name);
+	char digest[24];
+	snprintf(digest, sizeof(digest), "%d", (int)version);
+	const struct ledger_shown shown = {.print = print_of("u", digest), .version = version, .recorder = 1, .list = w->list};
+	assert_true(ledger_show(w->ledger, &key, &shown));
+	ledger_queue(w->ledger, &key, ledger_change_new(LEDGER_STATE, version, STR("s")));
+}
+
+static void settle_first(struct world *w, const char *name, enum ledger_outcome outcome)
+{
+	char text[64];
+	struct ledger_work work;
+	snprintf(text, sizeof(text), "%u/ns/%s", w->kind->index, name);
+	assert_true(ledger_take(w->ledger, str_of(text), &work));
+	ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = outcome, .problem = STR("p")});
+}
+
+static void test_recorded__is_what_is_written(void **state)
+{
+	struct world *w = *state;
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 0), 0);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 10), 10);
+	queue_at(w, "a", 11);
+	queue_at(w, "b", 12);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 12), 10);
+	queue_at(w, "a", 13);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 13), 10);
+	settle_first(w, "b", LEDGER_DONE);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 13), 10);
+	settle_first(w, "a", LEDGER_RETRY); /* it still waits */
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 13), 10);
+	settle_first(w, "a", LEDGER_DONE);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 13), 12); /* 13 still waits */
+	settle_first(w, "a", LEDGER_REFUSED);                          /* it will never be written */
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 14), 14);
+}
+
+static void test_recorded__grows_while_an_object_changes_all_the_time(void **state)
+{
+	struct world *w = *state;
+	uint64_t recorded = 0;
+
+	queue_at(w, "a", 1);
+	for (uint64_t version = 2; version < 100; version++) {
+		queue_at(w, "a", version);
+		settle_first(w, "a", LEDGER_DONE);
+		recorded = ledger_recorded(w->ledger, w->kind, version);
+		assert_true(recorded < version && recorded + 4 > version);
+	}
+}
+
+static void test_recorded__waits_for_a_look(void **state)
+{
+	struct world *w = *state;
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 10), 10);
+	queue_at(w, "a", 11);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 11), 10);
+	for (uint64_t version = 12; version < 600; version++) {
+		queue_at(w, "a", version); /* beyond the ceiling: they become one LOOK */
+	}
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 599), 10);
+	settle_first(w, "a", LEDGER_RETRY);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 599), 10);
+	settle_first(w, "a", LEDGER_DONE);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 599), 599);
+}
+
+static void test_recorded__begins_with_what_is_known(void **state)
+{
+	struct world *w = *state;
+	ledger_resume(w->ledger, w->kind, 50);
+	queue_at(w, "a", 51);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 60), 50);
+	ledger_unfollow(w->ledger, w->kind);
+	assert_int_equal(ledger_recorded(w->ledger, w->kind, 0), 0);
+}
+
+static void test_replay__of_what_the_history_holds_is_no_news(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key key = key_of(w, "a");
+	const struct ledger_history h = {.version = 5, .recorded = 8, .print = print_of("u", "3"), .is_written = true};
+	struct ledger_shown shown = {.recorder = 1, .list = w->list, .is_replayed = true};
+
+	ledger_show_history(w->ledger, &key, &h, w->list);
+	for (uint64_t version = 6; version <= 8; version++) {
+		shown.version = version;
+		shown.print = print_of("u", version == 6 ? "1" : version == 7 ? "2" : "3");
+		assert_false(ledger_show(w->ledger, &key, &shown));
+	}
+	shown.version = 9;
+	shown.print = print_of("u", "1");
+	assert_true(ledger_show(w->ledger, &key, &shown));
+}
+
 static void test_tally__by_kind_and_recorder(void **state)
 {
 	struct world *w = *state;
@@ -402,8 +501,8 @@ static void list_state(struct world *w, int i)
 	char name[32], text[1024] = {0};
 	snprintf(name, sizeof(name), "config-of-a-team-%06d", i);
 	const struct ledger_key key = key_of(w, name);
-	const struct ledger_print print = print_of("u", "1");
-	assert_true(ledger_show(w->ledger, &key, &print, 1, w->list));
+	const struct ledger_shown shown = {.print = print_of("u", "1"), .version = 1, .recorder = 1, .list = w->list};
+	assert_true(ledger_show(w->ledger, &key, &shown));
 	struct ledger_change *c = ledger_change_new(LEDGER_STATE, 1, (struct str){text, sizeof(text)});
 	c->is_listed = true;
 	ledger_queue(w->ledger, &key, c);
@@ -519,6 +618,11 @@ int main(void)
 		TEST_LEDGER(test_list__what_is_not_shown_is_gone),
 		TEST_LEDGER(test_history__that_somebody_else_changed_is_looked_at),
 		TEST_LEDGER(test_history__outlives_its_object_for_so_long),
+		TEST_LEDGER(test_recorded__is_what_is_written),
+		TEST_LEDGER(test_recorded__grows_while_an_object_changes_all_the_time),
+		TEST_LEDGER(test_recorded__waits_for_a_look),
+		TEST_LEDGER(test_recorded__begins_with_what_is_known),
+		TEST_LEDGER(test_replay__of_what_the_history_holds_is_no_news),
 		TEST_LEDGER(test_tally__by_kind_and_recorder),
 		TEST_LEDGER(test_memory__is_less_than_300_bytes_an_object),
 		TEST_LEDGER(test_memory__of_a_list_that_waits_is_a_mark_on_each_object),

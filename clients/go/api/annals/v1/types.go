@@ -456,6 +456,11 @@ type RecordedResourceStatus struct {
 	// The last error, in words.
 	// +optional
 	LastError string `json:"lastError,omitempty"`
+
+	// All changes up to this resourceVersion are recorded. A recorder that starts begins its
+	// watch here.
+	// +optional
+	RecordedResourceVersion string `json:"recordedResourceVersion,omitempty"`
 }
 
 // RecordedResources: Resources: each of the names in each of the groups.
