@@ -282,17 +282,40 @@ struct str change_cause(const struct json *object)
  * user who changed the object is not in it: the server knows the user or nobody does.
  */
 
+static const struct type type_gap = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryGap",
+	.go_type = "v1.HistoryGap",
+	.doc = "The states between two changes that the recorder did not see.",
+	.fields =
+		(const struct field[]){
+			{"resourceVersion", &type_string, 0,
+				"The resourceVersion of the object after the last change that was recorded.", NULL, NULL},
+			{"time", &type_time, 0, "The time of the last change that was recorded.", NULL, NULL},
+			{"states", &type_int64, 0, "At least so many states are missing. Absent: nobody knows how many.", NULL,
+				NULL},
+			{0},
+		},
+};
+
 #define CHANGE_TYPE_TEXT "Created, Changed or Deleted."
-#define CHANGE_FIELDS                                                                                                         \
-	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                 \
-		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},             \
-		{"managers", &type_string_list, 0, "The field managers that own the changed fields: at most 8.", NULL, NULL}, \
-		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.",    \
-			NULL, NULL},                                                                                          \
-		{"paths", &type_string_list, 0, "JSON pointers to the changed values: at most 32.", NULL, NULL},              \
-		{"morePaths", &type_int64, 0, "The number of changed values beyond these paths.", NULL, NULL},                \
-	{                                                                                                                     \
-		"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL         \
+#define CHANGE_FIELDS                                                                                                          \
+	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                  \
+		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},              \
+		{"managers", &type_string_list, 0, "The field managers that own the changed fields: at most 8.", NULL, NULL},  \
+		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.",     \
+			NULL, NULL},                                                                                           \
+		{"paths", &type_string_list, 0, "JSON pointers to the changed values: at most 32.", NULL, NULL},               \
+		{"morePaths", &type_int64, 0, "The number of changed values beyond these paths.", NULL, NULL},                 \
+		{"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL},       \
+		{"generation", &type_int64, 0, "The metadata.generation of the object after the change, if it has one.", NULL, \
+			NULL},                                                                                                 \
+		{"skipped", &type_bool, 0,                                                                                     \
+			"True: states between the change before and this one may be missing. The recorder did not see "        \
+			"them.",                                                                                               \
+			NULL, NULL},                                                                                           \
+	{                                                                                                                      \
+		"gap", &type_gap, 0, "What is known of the missing states, if skipped is true.", NULL, NULL                    \
 	}
 
 static const struct type type_change = {
@@ -423,6 +446,17 @@ static void check_version(struct field_errors *e, const struct where *at, struct
 	}
 }
 
+static void check_gap(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	const struct json *gap = json_gets(change, "gap");
+
+	if (gap && !(json_is(json_gets(change, "skipped"), JSON_BOOL) && json_gets(change, "skipped")->boolean)) {
+		refuse_forbidden(e, WHERE(at, "gap"), "needs skipped to be true");
+	}
+	check_text_length(e, WHERE(WHERE(at, "gap"), "resourceVersion"), member_text(gap, "resourceVersion"));
+	check_not_negative(e, WHERE(WHERE(at, "gap"), "states"), json_gets(gap, "states"));
+}
+
 bool change_is_deletion(const struct json *change)
 {
 	return str_is(member_text(change, "type"), "Deleted");
@@ -438,6 +472,8 @@ void check_change(struct field_errors *e, const struct where *at, const struct j
 	check_lists(e, at, change);
 	check_pointers(e, WHERE(at, "ignore"), json_gets(change, "ignore"));
 	check_not_negative(e, WHERE(at, "morePaths"), json_gets(change, "morePaths"));
+	check_not_negative(e, WHERE(at, "generation"), json_gets(change, "generation"));
+	check_gap(e, at, change);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		check_text_length(e, WHERE_NAMED(at, texts[i]), member_text(change, texts[i]));
 	}

@@ -591,6 +591,22 @@ struct str change_by(struct arena *a, const struct json *change)
 	return user.n ? user : out.n ? arena_dup(a, buf_str(&out)) : STR("<unknown>");
 }
 
+/* States between this change and the one before were not seen. */
+static void write_gap(struct buf *out, const struct json *change)
+{
+	const struct json *skipped = json_gets(change, "skipped"), *gap = json_gets(change, "gap");
+	int64_t states = member_int(gap, "states");
+
+	if (!skipped || !skipped->boolean) {
+		return;
+	}
+	if (states) {
+		buf_printf(out, " (at least %lld states skipped before)", (long long)states);
+	} else {
+		buf_adds(out, " (states skipped before)");
+	}
+}
+
 enum { SHORT = 60 }; /* columns of paths */
 
 struct str change_what(struct arena *a, const struct json *change, bool is_wide)
@@ -613,5 +629,6 @@ struct str change_what(struct arena *a, const struct json *change, bool is_wide)
 	if (is_changed && more > 0) {
 		buf_printf(&out, i ? " and %lld more" : " %lld values", (long long)more);
 	}
+	write_gap(&out, change);
 	return arena_dup(a, buf_str(&out));
 }

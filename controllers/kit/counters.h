@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 /* Counters that one controller can have. */
-enum { COUNTERS_MAX = 8 };
+enum { COUNTERS_MAX = 16 };
 
 struct counter_name {
 	const char *name, *help;
@@ -21,6 +21,11 @@ struct counters {
 static inline void count(struct counters *c, unsigned which)
 {
 	atomic_fetch_add_explicit(&c->n[which], 1, memory_order_relaxed);
+}
+
+static inline void count_many(struct counters *c, unsigned which, uint64_t n)
+{
+	atomic_fetch_add_explicit(&c->n[which], n, memory_order_relaxed);
 }
 
 /* Writes Prometheus text. */

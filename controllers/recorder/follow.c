@@ -114,6 +114,7 @@ static void queue_state(struct follow *f, const struct ledger_key *key, const st
 
 	c->recording = recording_ref((struct recording *)s->recording);
 	c->is_listed = is_listed;
+	c->is_after_gap = is_listed && !f->resume_from;
 	ledger_queue(f->core->ledger, key, c);
 }
 

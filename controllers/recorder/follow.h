@@ -8,6 +8,7 @@
 struct follow {
 	struct list link;
 	bool is_wanted;    /* for the code that keeps the list of follows */
+	enum ledger_standing standing; /* for it too, as last reported */
 	uint64_t reported; /* for it too: the version up to which all is recorded, as last reported */
 
 	/* private */

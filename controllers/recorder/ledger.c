@@ -12,8 +12,9 @@
 enum {
 	/* Bytes; an object with half as long a name is left out, and the status says so. */
 	KEY_MAX = 4096,
-	KINDS_MAX = 4096,   /* kinds that were ever recorded; further ones are not */
-	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
+	STANDING_MS = 60 * 1000, /* see ledger_standing() */
+	KINDS_MAX = 4096,        /* kinds that were ever recorded; further ones are not */
+	PROBLEM_MAX = 1024,      /* what a Recorder's status may hold */
 	/* The keys that the queue holds at once. A list of 100,000 new objects does not fill it:
 	 * the others wait as a mark on their entry. */
 	WOKEN_MAX = 1024,
@@ -271,6 +272,30 @@ static bool is_too_much(const struct ledger *l, const struct entry *e, const str
 	return c->sort == LEDGER_STATE && l->waiting_bytes + c->bytes > max;
 }
 
+/* A list shows only the last state. */
+static bool is_seen_state(const struct ledger_change *c)
+{
+	return c->sort == LEDGER_STATE && !c->is_listed;
+}
+
+static uint32_t n_seen_states(const struct entry *e)
+{
+	uint32_t n = 0;
+
+	for (const struct ledger_change *c = e->first; c; c = c->next) {
+		n += is_seen_state(c);
+	}
+	return n;
+}
+
+/* The LOOK will record the last state, but not so many before it. */
+static void note_skipped(struct ledger *l, struct entry *e, uint32_t n)
+{
+	e->n_skipped += n;
+	e->is_look_after_gap = e->is_look_after_gap || n > 0;
+	l->skipped += n;
+}
+
 /* A LOOK reads the object when it is carried out, so it covers every change before that. */
 static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
@@ -278,12 +303,14 @@ static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 	uint8_t cohort = l->kinds[e->kind]->cohort;
 
 	if (e->last && e->last->sort == LEDGER_LOOK) {
-		l->collapsed += c->sort != LEDGER_LOOK;
+		note_skipped(l, e, is_seen_state(c));
+		e->is_look_after_gap = e->is_look_after_gap || c->is_after_gap;
 		ledger_change_free(c);
 		return;
 	}
 	if (is_too_much(l, e, c)) {
-		l->collapsed += !c->is_listed || e->first;
+		e->is_look_after_gap = c->is_after_gap || (e->first && e->first->is_after_gap);
+		note_skipped(l, e, n_seen_states(e));
 		cohort = e->first ? cohort_of(e, e->first) : cohort;
 		drop_changes(l, e);
 		ledger_change_free(c);
@@ -475,7 +502,9 @@ static void miss(struct ledger *l, struct entry *e, uint64_t version)
 	l->changes += e->is_seen;
 	e->is_seen = false;
 	if (e->first || e->is_busy || (e->history_version && e->is_written && !e->deleted_s)) {
-		queue(l, e, ledger_change_new(LEDGER_GONE, version, STR("")));
+		struct ledger_change *c = ledger_change_new(LEDGER_GONE, version, STR(""));
+		c->is_after_gap = !version;
+		queue(l, e, c);
 	}
 	drop_if_idle(l, e);
 }
@@ -557,6 +586,7 @@ static void advance(struct ledger_kind *k, uint64_t version)
 	for (unsigned i = 0; i < 2 && k->cohorts[!k->cohort] == 0; i++) {
 		k->recorded = MAX(k->recorded, k->checkpoint);
 		k->checkpoint = version;
+		k->checkpoint_at_ms = clock_mono_ms();
 		k->cohort = !k->cohort;
 	}
 }
@@ -570,6 +600,15 @@ uint64_t ledger_recorded(struct ledger *l, struct ledger_kind *kind, uint64_t ve
 	uint64_t recorded = kind->recorded;
 	pthread_mutex_unlock(&l->lock);
 	return recorded;
+}
+
+enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms)
+{
+	pthread_mutex_lock(&l->lock);
+	bool is_behind = kind->cohorts[!kind->cohort] > 0 && kind->checkpoint && now_ms - kind->checkpoint_at_ms > STANDING_MS;
+	bool has_skipped = kind->skipped_at_ms && now_ms - kind->skipped_at_ms <= STANDING_MS;
+	pthread_mutex_unlock(&l->lock);
+	return is_behind ? LEDGER_BEHIND : has_skipped ? LEDGER_SKIPPED : LEDGER_UP_TO_DATE;
 }
 
 /* ---- histories ---- */
@@ -703,6 +742,13 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 	if (has_work) {
 		ret->change = take_first(l, e);
 		ret->has_history = e->history_version > 0;
+		ret->is_after_gap = ret->change->is_after_gap;
+		if (ret->change == &look) {
+			ret->is_after_gap = e->is_look_after_gap;
+			ret->n_skipped = e->n_skipped;
+			e->is_look_after_gap = false;
+			e->n_skipped = 0;
+		}
 		e->is_busy = true;
 		make_impatient(l, e);
 	} else if (e && !e->is_busy) {
@@ -799,7 +845,10 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 		note_look(e, result);
 	}
 	settled.trouble = settle_trouble(l, e, result);
+	work->kind->skipped_at_ms = result->has_skipped ? clock_mono_ms() : work->kind->skipped_at_ms;
 	if (result->outcome == LEDGER_RETRY) {
+		e->is_look_after_gap = e->is_look_after_gap || work->is_after_gap;
+		e->n_skipped += work->n_skipped;
 		put_back(l, e, take_ptr(work->change));
 		make_patient(l, e);
 	} else {

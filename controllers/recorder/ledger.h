@@ -5,7 +5,7 @@
  * A change is what was seen: a state, or that the object is gone. The changes of an object wait
  * in order. A ceiling in bytes limits all waiting changes. Beyond it the changes of an object
  * become one LOOK: the object is read from the server when its turn comes. So intermediate
- * states may be lost, but never the last one. States from a list may take only a small part of
+ * states may be lost, but never the last one, and the next change says so. States from a list may take only a small part of
  * the ceiling: most objects of a new Recorder wait as a mark on their entry.
  *
  * Any thread may call. One lock guards everything; it is never held during a request. */
@@ -38,11 +38,13 @@ struct ledger_kind {
 	struct followed *followed; /* NULL: not followed now */
 	uint64_t refused;
 	size_t n_waiting, n_refused;    /* objects whose last change is retried; objects whose last change was refused */
+	int64_t skipped_at_ms;          /* when a change was last written that says that states are missing; 0: never */
 	char *last_error, *watch_error; /* of a change, of the watch; NULL: none */
 
 	/* private: each waiting change belongs to one of two cohorts. Each change that was seen up to `checkpoint` is in the
 	 * other cohort than the present one, or is written. */
 	uint64_t recorded, checkpoint;
+	int64_t checkpoint_at_ms;
 	size_t cohorts[2]; /* changes that wait or are being written */
 	uint8_t cohort;    /* the present one */
 };
@@ -62,6 +64,7 @@ struct ledger_change {
 	struct ledger_print print;   /* STATE only */
 	uint64_t version;            /* of the object; LOOK and EXPIRE have none */
 	bool is_listed;              /* STATE: a list showed it, so nobody saw the change */
+	bool is_after_gap;           /* the recorder may not have seen the states before it */
 	int64_t seen_s;              /* wall clock */
 	uint8_t cohort;              /* private */
 	size_t bytes;                /* size of the whole change */
@@ -126,6 +129,13 @@ void ledger_resume(struct ledger *l, struct ledger_kind *kind, uint64_t version)
  * constant time, and finds what the calls before have begun. */
 uint64_t ledger_recorded(struct ledger *l, struct ledger_kind *kind, uint64_t version);
 
+enum ledger_standing {
+	LEDGER_UP_TO_DATE,
+	LEDGER_BEHIND,  /* changes have waited for more than a minute */
+	LEDGER_SKIPPED, /* within the last minute a change was written that says that states are missing */
+};
+enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms);
+
 /* ---- histories ---- */
 
 struct ledger_history {
@@ -151,6 +161,8 @@ struct ledger_work {
 	struct str ns, name; /* of the key */
 	struct ledger_change *change;
 	bool has_history; /* according to the watch of Histories */
+	bool is_after_gap;  /* the recorder may not have seen the states before it */
+	uint32_t n_skipped; /* of these states, at least so many were seen, and dropped since too much waited */
 };
 /* Takes the change of a key from the queue. Returns false if none waits. */
 bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret);
@@ -169,6 +181,7 @@ struct ledger_result {
 	bool is_gone;      /* a LOOK found no object */
 	const struct ledger_history *history;
 	struct str problem; /* of RETRY and REFUSED */
+	bool has_skipped;   /* the change that was written says that states are missing */
 };
 /* Whether changes of the kind fail to be written: since this one, or no longer. */
 enum ledger_trouble { LEDGER_TROUBLE_NONE, LEDGER_TROUBLE_BEGINS, LEDGER_TROUBLE_ENDS };
@@ -182,7 +195,7 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 
 struct ledger_totals {
 	size_t objects, entries, waiting, waiting_bytes;
-	uint64_t collapsed;
+	uint64_t skipped; /* states that were dropped, since too much waited */
 	bool is_full;
 };
 void ledger_read_totals(struct ledger *l, struct ledger_totals *ret);

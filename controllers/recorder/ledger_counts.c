@@ -15,7 +15,7 @@ void ledger_read_totals(struct ledger *l, struct ledger_totals *ret)
 		.entries = l->table.n,
 		.waiting = l->waiting,
 		.waiting_bytes = l->waiting_bytes,
-		.collapsed = l->collapsed,
+		.skipped = l->skipped,
 		.is_full = l->is_full,
 	};
 	ledger_each(l, count_object, ret);

@@ -15,12 +15,14 @@ struct entry {
 	int64_t deleted_s;
 	struct ledger_print seen, kept;
 	uint32_t kind, list, history_list, revisions;
+	uint32_t n_skipped; /* states that its LOOK stands for, besides the last one */
 	uint16_t ns_length, name_length;
 	bool is_seen;    /* the object exists and is recorded: `seen` is valid */
 	bool is_written; /* `kept` is valid */
 	bool is_busy;    /* a worker has its first change */
 	bool is_woken;   /* the queue or a worker has its key */
 	bool is_patient; /* its change failed and is retried later: until then it does not count towards WOKEN_MAX */
+	bool is_look_after_gap; /* of its LOOK */
 	bool is_put_off; /* it waits for room in the queue */
 	uint8_t outcome; /* of its last change: an enum ledger_outcome */
 	uint8_t look_cohort, busy_cohort; /* of its LOOK; of the change that a worker has */
@@ -35,7 +37,7 @@ struct ledger {
 	struct entry *put_off, *last_put_off;
 	struct hash_table table; /* of struct entry */
 	size_t n_woken, waiting, waiting_bytes;
-	uint64_t collapsed, changes;
+	uint64_t skipped, changes;
 	uint32_t lists;
 	bool is_full;
 };

@@ -43,6 +43,8 @@ static const struct counter_name counted[] = {
 	[RECORDER_CREATED] = {"annals_recorder_created_total", "Changes written of objects that came"},
 	[RECORDER_CHANGED] = {"annals_recorder_changed_total", "Changes written of objects that changed"},
 	[RECORDER_DELETED] = {"annals_recorder_deleted_total", "Changes written of objects that went"},
+	[RECORDER_SKIPPED] = {"annals_recorder_skipped_total",
+		"States known to be missing; at least one for each change that says so"},
 	[RECORDER_CONFLICTS] = {"annals_recorder_conflicts_total", "Times that a history had changed meanwhile"},
 	[RECORDER_RETRIES] = {"annals_recorder_retries_total", "Times that a change could not be written, and waits"},
 	[RECORDER_REFUSED] = {"annals_recorder_refused_total", "States that the server refused to keep"},
@@ -600,6 +602,18 @@ static void write_status(struct director *d, const struct recording *r, const st
 	}
 }
 
+/* Skipped states matter more than waiting ones. */
+static enum ledger_standing standing_of(const struct director *d, const struct recording *r)
+{
+	enum ledger_standing worst = LEDGER_UP_TO_DATE;
+
+	list_for_each(it, &d->follows) {
+		const struct follow *f = list_entry(it, struct follow, link);
+		worst = is_of(&f->followed->recordings, r) ? MAX(worst, f->standing) : worst;
+	}
+	return worst;
+}
+
 static void report_one(struct director *d, const struct recording *r, const struct ledger_tally *tallies, size_t n_tallies)
 {
 	_cleanup_(item_unrefp) struct item *item = present_item(d, r->name);
@@ -618,8 +632,8 @@ static void report_one(struct director *d, const struct recording *r, const stru
 		.n = rows->n,
 		.is_following = rows->is_whole,
 		.must_tell_recorded = d->must_tell_recorded,
+		.standing = standing_of(d, r),
 		.overridden = overridden(d, r, &a),
-		.message = rows->is_whole ? STR("all that is named is followed") : STR("not all that is named is followed"),
 	};
 	const struct json *status =
 		item && str_eq(item->uid, r->uid) ? report_status(item->object, r, &report, str_of(now), &a) : NULL;
@@ -640,6 +654,35 @@ static void tell_full(struct director *d)
 }
 
 /* Returns true if the statuses should say anew up to where all is recorded: more is recorded, and they last said so a while ago. */
+static void tell_skipped(struct director *d, const struct follow *f)
+{
+	_cleanup_(mem_freep) char *text =
+		mem_printf("states of " STR_FMT " are missing: their next changes say so by `skipped`",
+			STR_ARG(f->followed->resource.plural));
+
+	recorder_notice(&d->core, true, "%s", text);
+	for (size_t i = 0; i < f->followed->recordings.n; i++) {
+		recorder_event(&d->core, f->followed->recordings.v[i], true, STR("StatesSkipped"), str_of(text));
+	}
+}
+
+/* Returns true if one of the resources fell behind, caught up, or lost states. */
+static bool look_at_standings(struct director *d)
+{
+	bool has_changed = false;
+
+	list_for_each(it, &d->follows) {
+		struct follow *f = list_entry(it, struct follow, link);
+		enum ledger_standing now = ledger_standing(d->core.ledger, f->kind, clock_mono_ms());
+		has_changed = has_changed || now != f->standing;
+		if (now == LEDGER_SKIPPED && f->standing != LEDGER_SKIPPED) {
+			tell_skipped(d, f);
+		}
+		f->standing = now;
+	}
+	return has_changed;
+}
+
 static bool look_how_much_is_recorded(struct director *d)
 {
 	bool has_more = false;
@@ -671,9 +714,10 @@ static void report_all(struct director *d)
 	}
 	uint64_t changes = ledger_changes(d->core.ledger);
 	d->must_tell_recorded = look_how_much_is_recorded(d);
+	bool have_standings_changed = look_at_standings(d);
 
 	pthread_mutex_lock(&d->lock);
-	bool must_report = d->must_report || changes != d->reported || d->must_tell_recorded;
+	bool must_report = d->must_report || changes != d->reported || d->must_tell_recorded || have_standings_changed;
 	d->must_report = false;
 	pthread_mutex_unlock(&d->lock);
 	if (!must_report) {
@@ -840,8 +884,6 @@ static void write_metrics(void *state, struct buf *out)
 	exposition_gauge(out, "annals_recorder_waiting", "Changes that wait to be written", (double)totals.waiting);
 	exposition_gauge(out, "annals_recorder_waiting_bytes", "Bytes of the changes that wait to be written",
 		(double)totals.waiting_bytes);
-	exposition_counter(out, "annals_recorder_collapsed_total",
-		"Times that changes of an object became one, since too much waited", (double)totals.collapsed);
 }
 
 const struct controller recorder_controller = {

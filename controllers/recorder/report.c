@@ -55,19 +55,37 @@ static struct json *row_of(const struct report_row *row, uint64_t before, bool m
 	return j;
 }
 
+struct verdict {
+	bool is_fine;
+	const char *reason, *message;
+};
+
+static struct verdict verdict_of(const struct report *report)
+{
+	static const struct verdict verdicts[] = {
+		[LEDGER_UP_TO_DATE] = {true, "Following", "all that is named is followed"},
+		[LEDGER_BEHIND] = {false, "Behind", "changes have waited for more than a minute"},
+		[LEDGER_SKIPPED] = {false, "Skipped", "states were skipped in the last minute: the changes after them say so"},
+	};
+	static const struct verdict not_followed = {false, "NotFollowed", "not all that is named is followed"};
+
+	return report->is_following ? verdicts[report->standing] : not_followed;
+}
+
 static struct json *condition_of(
 	const struct json *old, const struct recording *recording, const struct report *report, struct str now, struct arena *a)
 {
 	struct json *j = json_object(a);
-	struct str status = report->is_following ? STR("True") : STR("False");
+	const struct verdict verdict = verdict_of(report);
+	struct str status = verdict.is_fine ? STR("True") : STR("False");
 	struct str since = str_eq(member_text(old, "status"), status) ? member_text(old, "lastTransitionTime") : now;
 
 	add_text(j, "type", STR("Recording"), a);
 	add_text(j, "status", status, a);
 	json_add(a, j, STR("observedGeneration"), json_int(a, recording->generation));
 	add_text(j, "lastTransitionTime", since.n ? since : now, a);
-	add_text(j, "reason", report->is_following ? STR("Following") : STR("NotFollowed"), a);
-	add_text(j, "message", report->message, a);
+	add_text(j, "reason", str_of(verdict.reason), a);
+	add_text(j, "message", str_of(verdict.message), a);
 	return j;
 }
 

@@ -2,7 +2,7 @@
 #ifndef CONTROLLERS_RECORDER_REPORT_H
 #define CONTROLLERS_RECORDER_REPORT_H
 
-#include "controllers/recorder/recording.h"
+#include "controllers/recorder/ledger.h"
 
 struct report_row {
 	struct str group, version, resource; /* version empty: the resource is not served */
@@ -29,7 +29,7 @@ struct report {
 	size_t n;
 	bool must_tell_recorded; /* otherwise the versions in the status stay as they are, if the resources stay */
 	bool is_following; /* every named resource is followed, and has been listed */
-	struct str message;
+	enum ledger_standing standing;
 	struct str overridden; /* what other Recorders record in its place; empty: nothing */
 };
 

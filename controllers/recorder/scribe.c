@@ -31,7 +31,7 @@ struct scribe {
 	/* The result for the ledger. */
 	enum ledger_outcome outcome;
 	struct str problem;
-	bool is_history_known;
+	bool is_history_known, has_skipped;
 	struct ledger_history known;
 };
 
@@ -117,6 +117,8 @@ static bool see_object(struct scribe *s, const struct json *found)
 		sighting_of(&s->sighting, object, selected, &s->arena);
 		sighting_complete(&s->sighting, object, &s->arena);
 		s->sighting.is_live = s->sighting.is_late = true;
+		s->sighting.is_after_gap = s->work.is_after_gap;
+		s->sighting.n_skipped = s->work.n_skipped;
 	}
 	return selected != NULL;
 }
@@ -139,7 +141,12 @@ static bool scribe_look(struct scribe *s)
 	case REST_ABSENT:
 		break;
 	}
-	s->sighting = (struct sighting){.is_gone = true, .is_live = true, .is_late = true, .seen_s = clock_wall_s()};
+	s->sighting = (struct sighting){.is_gone = true,
+		.is_live = true,
+		.is_late = true,
+		.is_after_gap = true,
+		.n_skipped = s->work.n_skipped,
+		.seen_s = clock_wall_s()};
 	return true;
 }
 
@@ -282,6 +289,11 @@ static bool write_step(struct scribe *s, enum scribe_step step)
 
 	if (!rest_create(client_of(s), &t, snapshot, &s->answer)) {
 		count(&s->core->counters, counters[step]);
+		s->has_skipped = scribe_skips(s->history.body, &s->sighting);
+		if (s->has_skipped) {
+			uint64_t n = scribe_states_skipped(s->history.body, &s->sighting);
+			count_many(&s->core->counters, RECORDER_SKIPPED, MAX(n, (uint64_t)1));
+		}
 		know_written(s, step);
 		return true;
 	}
@@ -374,6 +386,7 @@ static bool read_state(struct scribe *s)
 	s->sighting.version = change->version;
 	s->sighting.seen_s = change->seen_s;
 	s->sighting.is_late = change->is_listed;
+	s->sighting.is_after_gap = s->work.is_after_gap;
 	return true;
 }
 
@@ -393,7 +406,10 @@ static void carry_out(struct scribe *s)
 		}
 		break;
 	case LEDGER_GONE:
-		s->sighting = (struct sighting){.is_gone = true, .version = change->version, .seen_s = change->seen_s};
+		s->sighting = (struct sighting){.is_gone = true,
+			.is_after_gap = change->is_after_gap,
+			.version = change->version,
+			.seen_s = change->seen_s};
 		write_change(s);
 		break;
 	case LEDGER_EXPIRE:
@@ -465,6 +481,7 @@ static struct ledger_settled scribe_settle(struct scribe *s)
 		.is_gone = s->has_looked && s->sighting.is_gone,
 		.history = s->is_history_known ? &s->known : NULL,
 		.problem = s->problem,
+		.has_skipped = s->has_skipped,
 	};
 
 	if (is_there) {

@@ -20,6 +20,7 @@ void sighting_of(struct sighting *ret, const struct json *object, const struct r
 		.api_version = member_text(object, "apiVersion"),
 		.cause = change_cause(object),
 		.created = member_text(metadata, "creationTimestamp"),
+		.generation = member_int(metadata, "generation"),
 		.managed_fields = json_gets(metadata, "managedFields"),
 		.state = state_of(object, &recording->rules, a),
 	};
@@ -47,6 +48,7 @@ struct str sighting_write(const struct sighting *s, struct buf *out, struct aren
 	json_add_text(a, j, STR("apiVersion"), s->api_version);
 	json_add_text(a, j, STR("cause"), s->cause);
 	json_add_text(a, j, STR("created"), s->created);
+	json_add(a, j, STR("generation"), json_int(a, s->generation));
 	json_add_text(a, j, STR("digest"), str_of(s->digest));
 	json_add_text(a, j, STR("rawDigest"), str_of(s->raw_digest));
 	add_node(j, "managedFields", s->managed_fields, a);
@@ -78,6 +80,7 @@ bool sighting_read(struct sighting *ret, struct str text, struct arena *a)
 		.api_version = member_text(j, "apiVersion"),
 		.cause = member_text(j, "cause"),
 		.created = member_text(j, "created"),
+		.generation = member_int(j, "generation"),
 		.managed_fields = json_gets(j, "managedFields"),
 		.state = json_gets(j, "state"),
 	};
@@ -143,6 +146,29 @@ bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s
 
 	return time_parse_rfc3339(member_text(status_of(history), "deletionTime"), &deleted_us) &&
 		deleted_us / 1000000 + keep_s <= now_s;
+}
+
+static const struct json *last_change(const struct json *history)
+{
+	const struct json *changes = json_gets(status_of(history), "changes");
+
+	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
+}
+
+/* If the version is the recorded one, only the rules of the Recorder have changed. */
+bool scribe_skips(const struct json *history, const struct sighting *s)
+{
+	return s->is_after_gap && has_changes(history) && (!s->version || s->version != scribe_last_version(history));
+}
+
+/* Each change of a spec raises metadata.generation by one. */
+uint64_t scribe_states_skipped(const struct json *history, const struct sighting *s)
+{
+	int64_t before = member_int(last_change(history), "generation");
+	bool is_same = str_eq(member_text(status_of(history), "uid"), s->uid);
+	int64_t specs = is_same && before && s->generation > before ? s->generation - before - 1 : 0;
+
+	return (uint64_t)MAX(specs, (int64_t)s->n_skipped);
 }
 
 /* ---- what is sent ---- */
@@ -253,6 +279,21 @@ static void add_who(
 	add_text(change, "time", time_of(step, s, &authors, a), a);
 }
 
+static void add_gap(struct json *change, const struct json *history, const struct sighting *s, struct arena *a)
+{
+	const struct json *last = last_change(history);
+	uint64_t states = scribe_states_skipped(history, s);
+	struct json *gap;
+
+	json_add(a, change, STR("skipped"), json_bool(a, true));
+	gap = add_object(change, "gap", a);
+	json_add_text(a, gap, STR("resourceVersion"), member_text(last, "resourceVersion"));
+	json_add_text(a, gap, STR("time"), member_text(last, "time"));
+	if (states) {
+		json_add(a, gap, STR("states"), json_int(a, (int64_t)states));
+	}
+}
+
 static struct json *change_of(
 	const struct json *history, enum scribe_step step, const struct sighting *s, const struct json *before, struct arena *a)
 {
@@ -266,7 +307,13 @@ static struct json *change_of(
 	if (s->version) {
 		add_text(change, "resourceVersion", arena_printf(a, "%llu", (unsigned long long)s->version), a);
 	}
+	if (scribe_skips(history, s)) {
+		add_gap(change, history, s, a);
+	}
 	if (!s->is_gone) {
+		if (s->generation) {
+			json_add(a, change, STR("generation"), json_int(a, s->generation));
+		}
 		json_add_text(a, change, STR("cause"), s->cause);
 		add_text(change, "uid", s->uid, a);
 		add_text(change, "apiVersion", s->api_version, a);

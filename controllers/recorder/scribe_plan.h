@@ -14,11 +14,15 @@ struct sighting {
 	bool is_live;
 	/* Nobody saw the change itself: seen_s is the time of the look. */
 	bool is_late;
+	/* States before this one may not have been seen. Of these, at least n_skipped were seen, and dropped. */
+	bool is_after_gap;
+	uint32_t n_skipped;
 	uint64_t version; /* resourceVersion; 0: unknown */
 	int64_t seen_s;   /* wall clock */
 	/* The rest is only set if the object exists. */
 	const struct recording *recording;
 	struct str uid, api_version, cause, created;
+	int64_t generation; /* 0: it has none */
 	const struct json *managed_fields, *state;
 	char digest[DIGEST_SIZE], raw_digest[DIGEST_SIZE];
 };
@@ -43,6 +47,10 @@ enum scribe_step {
 /* history: the present one; NULL: there is none, as before the first change. */
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s);
 
+/* Must the change say that states before it may be missing? */
+bool scribe_skips(const struct json *history, const struct sighting *s);
+/* How many are known to be missing; 0: nobody knows. */
+uint64_t scribe_states_skipped(const struct json *history, const struct sighting *s);
 /* Makes a History without changes. */
 struct json *scribe_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a);
 /* Makes a Snapshot that describes the step. before: the state of the revision that the History

@@ -111,7 +111,8 @@ static void add_previous(struct json *entry, const struct json *old, struct aren
 static struct json *entry_of(
 	const struct json *old, const struct json *change, const struct snapshot_held *held, struct str user, struct arena *a)
 {
-	static const char *const kept[] = {"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion"};
+	static const char *const kept[] = {
+		"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion", "generation", "skipped", "gap"};
 	struct json *entry = json_object(a);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {

@@ -73,6 +73,7 @@ CASES = {
     "AnnalsHistoryGrows": Case([("apiserver_storage_objects", REVISIONS, "20000x144 30001x20", "20000x144 29999x20")], 1530, 1460, every=10),
     "AnnalsRecorderBehind": Case([("annals_recorder_waiting", JOB, "101x60", "101x10 0 101x60")], 25, 10),
     "AnnalsRecorderRefused": Case([("annals_recorder_refused_total", JOB, "0 0 1x60", "1x60")], 10, 1),
+    "AnnalsRecorderSkipped": Case([("annals_recorder_skipped_total", JOB, "0 0 1x60", "1x60")], 10, 1),
 }
 PLACES = {"wrong": 2, "well": 3}
 

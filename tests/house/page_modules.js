@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {addressOf, parseAddress} from './address.js';
 import {visible} from './dom.js';
 import {columnsOf, itemsOf, linesOf, middleOf, pairsOf, piecesOf, rowsOf, unfolded} from './lines.js';
-import {Changes, filterOf, pathsOf, whoOf} from './store.js';
+import {Changes, filterOf, partsOf, pathsOf, whoOf} from './store.js';
 import {ago, sinceOf, span} from './time.js';
 
 const tests = {
@@ -87,6 +87,8 @@ const tests = {
 		assert.equal(whoOf(entry.change), 'helm, Kubectl');
 		assert.equal(whoOf({user: 'eve', managers: ['x']}), 'eve');
 		assert.equal(pathsOf({paths: ['/a'], morePaths: 2}), '/a and 2 more');
+		assert.equal(partsOf({type: 'Changed', paths: ['/a'], skipped: true, gap: {states: 3}}), '/a; at least 3 states skipped before');
+		assert.equal(partsOf({type: 'Deleted', skipped: true}), 'states skipped before');
 	},
 
 	'folds stand for what hunks leave out, and unfold to it'() {

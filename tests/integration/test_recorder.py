@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+import os
 import shutil
 import tempfile
 
@@ -430,6 +431,43 @@ def test_what_happened_meanwhile_is_one_change(room):
     room.await_types("Created", name="new")
     room.await_types("Created", name="same")
     assert data(room.states("changed")) == [{"a": "1"}, {"a": "3"}]
+    for name in ("changed", "gone"):
+        before, after = room.changes(name)
+        assert after["skipped"] and after["gap"] == {"resourceVersion": before["resourceVersion"], "time": before["time"]}
+        assert "skipped" not in before
+    assert not [change for name in ("new", "same") for change in room.changes(name) if "skipped" in change]
+
+
+def recording(room):
+    conditions = room.recorder().get("status", {}).get("conditions", [])
+    return next((c["status"], c["reason"]) for c in conditions if c["type"] == "Recording")
+
+
+def test_a_gap_is_reported_everywhere(room):
+    room.record("statefulsets", group="apps")
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 0, "serviceName": "web",
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    sets = f"/apis/apps/v1/namespaces/{room.name}/statefulsets"
+    room.send("post", sets, {"metadata": {"name": "web"}, "spec": spec})
+    room.await_types("Created", kind="StatefulSet")
+    room.world.server.stop()
+    alone = processes.Up(f"{room.world.dir}/data", f"--etcd-servers={room.world.etcd.endpoint}", processes.NO_CONTROLLERS)
+    try:
+        for n in range(5):
+            assert alone.patch(f"{sets}/web", {"spec": {"template": {"metadata": {"annotations": {"n": str(n)}}}}}).status == 200
+    finally:
+        alone.stop()
+        room.world.start()
+    created, changed = room.await_types("Created", "Changed", kind="StatefulSet")
+    assert changed["skipped"] and changed["gap"]["states"] == 4
+    assert (created["generation"], changed["generation"]) == (1, 6)
+    retry_until(lambda: recording(room) == ("False", "Skipped"), "the Recorder says so")
+    events = "/api/v1/namespaces/default/events?fieldSelector=reason=StatesSkipped"
+    retry_until(lambda: room.send("get", events)["items"], "there is an event")
+    env = {**os.environ, "KUBECONFIG": f"{room.world.dir}/data/kubeconfig"}
+    for words in (["log"], ["history", "statefulset/web"]):
+        told = processes.run([processes.BIN, "kubectl", *words, "--namespace", room.name], env=env)
+        assert "at least 4 states skipped before" in told.stdout, told
 
 
 class Apart(World):
@@ -484,6 +522,7 @@ def test_a_recorder_that_was_killed_skips_no_state(apart):
     room.await_types("Created", name="new")
     room.await_types("Created", name="same")
     assert [state["a"] for state in data(room.states("changed"))] == [str(n) for n in range(1, 40)]
+    assert not [change for name in ("changed", "gone", "replaced", "short", "new") for change in room.changes(name) if "skipped" in change]
 
 
 def test_a_recorder_that_is_killed_at_any_time_skips_no_state(apart):

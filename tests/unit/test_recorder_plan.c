@@ -195,6 +195,37 @@ static void test_snapshot__what_is_found_late_has_the_time_of_the_write(void **s
 	assert_str(time_told(SCRIBE_CREATED, &s, NULL), "2026-01-01T00:00:00Z");
 }
 
+static struct str gap_told(struct sighting *s, const char *before)
+{
+	const struct json *j = scribe_snapshot(parse(before), SCRIBE_CHANGED, s, NULL, 5, &arena);
+	const struct json *change = json_gets(json_gets(json_gets(j, "spec"), "change"), "gap");
+	return change ? encoded(change) : STR("");
+}
+
+#define LAST(more) \
+	"{\"status\":{\"uid\":\"u1\",\"changes\":[{\"resourceVersion\":\"12\",\"time\":\"2026-01-01T00:00:00Z\"" more "}]}}"
+#define GAP(more) "{\"resourceVersion\":\"12\",\"time\":\"2026-01-01T00:00:00Z\"" more "}"
+
+static void test_snapshot__says_what_is_known_of_missing_states(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	assert_str(gap_told(&s, LAST("")), "");
+	s.is_after_gap = true;
+	assert_str(gap_told(&s, LAST("")), GAP(""));
+	s.generation = 7;
+	assert_str(gap_told(&s, LAST(",\"generation\":4")), GAP(",\"states\":2"));
+	assert_str(gap_told(&s, LAST(",\"generation\":6")), GAP(""));
+	s.n_skipped = 5;
+	assert_str(gap_told(&s, LAST(",\"generation\":4")), GAP(",\"states\":5"));
+	s.uid = STR("u2"); /* another object: its generations say nothing */
+	s.n_skipped = 0;
+	assert_str(gap_told(&s, LAST(",\"generation\":4")), GAP(""));
+	s.version = 12; /* other rules make another state of the recorded version */
+	assert_str(gap_told(&s, LAST("")), "");
+	s.version = 20;
+	assert_str(gap_told(&s, "{\"status\":{}}"), ""); /* nothing was recorded before */
+}
+
 static void test_expired__counts_from_the_deletion(void **state _unused_)
 {
 	const int64_t new_year = 1767225600;
@@ -279,6 +310,7 @@ int main(void)
 		TEST_PLAN(test_snapshot__tells_the_change),
 		TEST_PLAN(test_snapshot__of_a_deletion_has_no_state),
 		TEST_PLAN(test_snapshot__what_is_found_late_has_the_time_of_the_write),
+		TEST_PLAN(test_snapshot__says_what_is_known_of_missing_states),
 		TEST_PLAN(test_expired__counts_from_the_deletion),
 		TEST_PLAN(test_recordings__name_resources),
 		TEST_PLAN(test_recordings__the_first_that_matches_counts),

@@ -15,6 +15,13 @@ export function pathsOf(change) {
 	return paths.join(', ') + (more ? `${paths.length ? ' and ' : ''}${more} more` : '');
 }
 
+// What a change is about: its parts, and whether states before it are missing.
+export function partsOf(change) {
+	const paths = change.type === 'Changed' ? pathsOf(change) : '';
+	const gap = !change.skipped ? '' : change.gap?.states ? `at least ${change.gap.states} states skipped before` : 'states skipped before';
+	return [paths, gap].filter((text) => text).join('; ');
+}
+
 const sizeOf = (change) => 200 + 2 * ((change.cause?.length ?? 0) + (change.paths ?? []).reduce((n, path) => n + path.length + 8, 0));
 
 // Of two changes the newer one first: by time, then by the object's version, then as they came.

@@ -4,7 +4,7 @@ import {clear, errorBox, h, setText, visible} from '../dom.js';
 import {Diff} from '../diff.js';
 import {linesOf} from '../lines.js';
 import {List} from '../list.js';
-import {pathsOf, whoOf} from '../store.js';
+import {partsOf, whoOf} from '../store.js';
 import {setTime, setTimeText, timeElement, timeOf} from '../time.js';
 
 const HISTORIES = {group: 'annals.dev', version: 'v1', resource: 'histories'};
@@ -278,7 +278,7 @@ class History {
 		const total = Math.max(this.history?.status?.totalChanges ?? 0, changes.length);
 		const named = new Set(changes.map((change) => change.revision));
 		const rows = changes.map((change, i) => ({key: `c${total - changes.length + i}`, type: change.type, time: timeOf(change.time), by: whoOf(change),
-			paths: change.type === 'Changed' ? pathsOf(change) : '', cause: change.cause ?? '', revision: change.revision, number: change.number}));
+			paths: partsOf(change), cause: change.cause ?? '', revision: change.revision, number: change.number}));
 		const older = this.revisions.filter((revision) => !named.has(revision.name)).map((revision) => ({key: `r${revision.name}`, type: '',
 			time: revision.time, by: revision.by ?? '', paths: '', cause: revision.cause ?? '', revision: revision.name, number: revision.number,
 			isCurrent: this.isOwn && revision.isCurrent}));

@@ -2,7 +2,7 @@
 import {follow, resourcePath} from '../api.js';
 import {clear, errorBox, h, setText} from '../dom.js';
 import {List} from '../list.js';
-import {Changes, filterOf, namesOfKind, pathsOf, whoOf} from '../store.js';
+import {Changes, filterOf, namesOfKind, partsOf, whoOf} from '../store.js';
 import {setTime, sinceOf} from '../time.js';
 
 const HISTORIES = {group: 'annals.dev', version: 'v1', resource: 'histories'};
@@ -325,7 +325,7 @@ class Timeline {
 		const who = whoOf(change);
 		setText(p.by, who);
 		p.by.title = who;
-		const paths = change.type === 'Changed' ? pathsOf(change) : '';
+		const paths = partsOf(change);
 		setText(p.paths, paths);
 		setText(p.cause, change.cause ?? '');
 		p.paths.parentNode.title = p.paths.textContent.replaceAll(', ', '\n') + (change.cause ? `\n${p.cause.textContent}` : '');

@@ -292,6 +292,19 @@ type HistoryChange struct {
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 
+	// The metadata.generation of the object after the change, if it has one.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// True: states between the change before and this one may be missing. The recorder did not
+	// see them.
+	// +optional
+	Skipped bool `json:"skipped,omitempty"`
+
+	// What is known of the missing states, if skipped is true.
+	// +optional
+	Gap *HistoryGap `json:"gap,omitempty"`
+
 	// The name of the revision that holds the state after the change.
 	// +optional
 	Revision string `json:"revision,omitempty"`
@@ -313,6 +326,21 @@ type HistoryChange struct {
 	// Absent: there was none, or annals 0.1 recorded the change.
 	// +optional
 	Previous string `json:"previous,omitempty"`
+}
+
+// HistoryGap: The states between two changes that the recorder did not see.
+type HistoryGap struct {
+	// The resourceVersion of the object after the last change that was recorded.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+
+	// The time of the last change that was recorded.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// At least so many states are missing. Absent: nobody knows how many.
+	// +optional
+	States int64 `json:"states,omitempty"`
 }
 
 // HistoryRevision: A ControllerRevision, which holds a state of the object.
@@ -610,6 +638,19 @@ type SnapshotChange struct {
 	// The resourceVersion of the object after the change.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+
+	// The metadata.generation of the object after the change, if it has one.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// True: states between the change before and this one may be missing. The recorder did not
+	// see them.
+	// +optional
+	Skipped bool `json:"skipped,omitempty"`
+
+	// What is known of the missing states, if skipped is true.
+	// +optional
+	Gap *HistoryGap `json:"gap,omitempty"`
 
 	// The uid of the object. Required, unless the object was deleted.
 	// +optional

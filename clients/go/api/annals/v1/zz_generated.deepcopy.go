@@ -523,6 +523,11 @@ func (in *HistoryChange) DeepCopyInto(out *HistoryChange) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Gap != nil {
+		in, out := &in.Gap, &out.Gap
+		*out = new(HistoryGap)
+		(*in).DeepCopyInto(*out)
+	}
 }
 
 // DeepCopy returns a copy that shares nothing with the receiver.
@@ -531,6 +536,26 @@ func (in *HistoryChange) DeepCopy() *HistoryChange {
 		return nil
 	}
 	out := new(HistoryChange)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *HistoryGap) DeepCopyInto(out *HistoryGap) {
+	*out = *in
+	if in.Time != nil {
+		in, out := &in.Time, &out.Time
+		*out = new(metav1.Time)
+		(*in).DeepCopyInto(*out)
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *HistoryGap) DeepCopy() *HistoryGap {
+	if in == nil {
+		return nil
+	}
+	out := new(HistoryGap)
 	in.DeepCopyInto(out)
 	return out
 }
@@ -840,6 +865,11 @@ func (in *SnapshotChange) DeepCopyInto(out *SnapshotChange) {
 		in, out := &in.Paths, &out.Paths
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.Gap != nil {
+		in, out := &in.Gap, &out.Gap
+		*out = new(HistoryGap)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.Ignore != nil {
 		in, out := &in.Ignore, &out.Ignore
