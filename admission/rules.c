@@ -96,12 +96,12 @@ static const struct admission_hook rule_namespace_protection = {
  * every cluster has from the start exist. */
 static const struct json *spec_of(const struct admission_attributes *attributes)
 {
-	return json_gets(attributes->object->fields, "spec");
+	return object_spec(attributes->object);
 }
 
 static void set_spec_field(const struct admission_attributes *attributes, const char *name, struct json *value, struct arena *a)
 {
-	json_set(a, attributes->object->fields, STR("spec"), schema_with(&type_pod_spec, spec_of(attributes), name, value, a));
+	object_set_spec(attributes->object, schema_with(&type_pod_spec, spec_of(attributes), name, value, a), a);
 }
 
 /* False: the class is none of those. */

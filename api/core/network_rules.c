@@ -99,11 +99,6 @@ struct ingress_check {
 	bool keeps_wildcard_rules;
 };
 
-static const struct json *ingress_spec(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static bool is_address(struct str text)
 {
 	struct address address;
@@ -305,15 +300,15 @@ static void check_ingress_spec(const struct ingress_check *c, const struct json 
 
 void ingress_prepare_create(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&type_networking_ingress_status, a));
+	object_set_status(o, schema_zero(&type_networking_ingress_status, a), a);
 }
 
 void ingress_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct ingress_check c = {.errors = errors};
 	const struct json *annotation = json_gets(o->meta.annotations, class_annotation);
-	const struct json *class = json_gets(ingress_spec(o), "ingressClassName");
-	check_ingress_spec(&c, ingress_spec(o));
+	const struct json *class = json_gets(object_spec(o), "ingressClassName");
+	check_ingress_spec(&c, object_spec(o));
 	if (annotation && class && !json_equal(annotation, class)) {
 		refuse_text(errors, WHERE_NAMED(WHERE(NULL, "annotations"), class_annotation), json_text(annotation),
 			"must match `ingressClassName` when both are specified");
@@ -350,15 +345,15 @@ void ingress_validate_update(const struct object *o, const struct object *old, s
 {
 	assert(o->kind == old->kind);
 	const struct ingress_check c = {.errors = errors,
-		.keeps_secret_names = has_bad_secret_name(json_gets(ingress_spec(old), "tls")),
-		.keeps_wildcard_rules = has_bad_wildcard_rule(json_gets(ingress_spec(old), "rules"), errors->arena)};
+		.keeps_secret_names = has_bad_secret_name(json_gets(object_spec(old), "tls")),
+		.keeps_wildcard_rules = has_bad_wildcard_rule(json_gets(object_spec(old), "rules"), errors->arena)};
 	validate_meta(o->kind, &o->meta, errors);
-	check_ingress_spec(&c, ingress_spec(o));
+	check_ingress_spec(&c, object_spec(o));
 }
 
 static const struct json *balancer_ingress(const struct object *o)
 {
-	return json_gets(json_gets(json_gets(o->fields, "status"), "loadBalancer"), "ingress");
+	return json_gets(json_gets(object_status(o), "loadBalancer"), "ingress");
 }
 
 void ingress_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
@@ -385,7 +380,7 @@ void ingress_validate_status(const struct object *o, const struct object *old, s
 
 size_t ingress_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
-	if (old || !json_gets(o->meta.annotations, class_annotation) || json_gets(ingress_spec(o), "ingressClassName")) {
+	if (old || !json_gets(o->meta.annotations, class_annotation) || json_gets(object_spec(o), "ingressClassName")) {
 		return 0;
 	}
 	ret[0] = STR("annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead");

@@ -11,26 +11,6 @@
 
 #include <assert.h>
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
-static void set_spec(struct object *o, struct json *spec, struct arena *a)
-{
-	json_set(a, o->fields, STR("spec"), spec);
-}
-
-static void set_status(struct object *o, struct json *status, struct arena *a)
-{
-	json_set(a, o->fields, STR("status"), status);
-}
-
 /* podCIDR is the first of podCIDRs; where they differ, podCIDR is right, and the only one. */
 static struct json *mirror_blocks(struct json *spec, struct arena *a)
 {
@@ -45,10 +25,10 @@ static struct json *mirror_blocks(struct json *spec, struct arena *a)
 
 void node_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *status = status_of(o), *capacity = json_gets(status, "capacity");
-	set_spec(o, mirror_blocks(spec_of(o), a), a);
+	struct json *status = object_status(o), *capacity = json_gets(status, "capacity");
+	object_set_spec(o, mirror_blocks(object_spec(o), a), a);
 	if (capacity && !json_gets(status, "allocatable")) {
-		set_status(o, schema_with(&type_node_status, status, "allocatable", capacity, a), a);
+		object_set_status(o, schema_with(&type_node_status, status, "allocatable", capacity, a), a);
 	}
 }
 
@@ -56,11 +36,11 @@ void node_set_defaults(struct object *o, struct arena *a)
  * have it yet, so no node has it. */
 static void drop_config(struct object *o, struct arena *a)
 {
-	if (json_gets(spec_of(o), "configSource")) {
-		set_spec(o, schema_with(&type_node_spec, spec_of(o), "configSource", NULL, a), a);
+	if (json_gets(object_spec(o), "configSource")) {
+		object_set_spec(o, schema_with(&type_node_spec, object_spec(o), "configSource", NULL, a), a);
 	}
-	if (json_gets(status_of(o), "config")) {
-		set_status(o, schema_with(&type_node_status, status_of(o), "config", NULL, a), a);
+	if (json_gets(object_status(o), "config")) {
+		object_set_status(o, schema_with(&type_node_status, object_status(o), "config", NULL, a), a);
 	}
 }
 
@@ -115,10 +95,10 @@ static void check_taints(const struct object *o, struct field_errors *errors)
 {
 	/* The path is upstream's. */
 	const struct where *at = WHERE(WHERE(NULL, "metadata"), "taints");
-	const struct json *taints = json_gets(spec_of(o), "taints");
+	const struct json *taints = json_gets(object_spec(o), "taints");
 	struct json *taint;
 	struct map seen;
-	map_init(&seen, member_count(spec_of(o), "taints"));
+	map_init(&seen, member_count(object_spec(o), "taints"));
 	for (uint32_t i = 0; (taint = list_item(taints, i)); i++) {
 		const struct where *item = WHERE_ITEM(at, i);
 		struct str key = arena_printf(errors->arena, STR_FMT " " STR_FMT, STR_ARG(member_text(taint, "effect")),
@@ -138,7 +118,7 @@ static void check_resources(const struct object *o, struct field_errors *errors)
 {
 	static const char *const names[] = {"capacity", "allocatable"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		const struct json *amounts = json_gets(status_of(o), names[i]);
+		const struct json *amounts = json_gets(object_status(o), names[i]);
 		for (uint32_t k = 0; amounts && k < amounts->n; k++) {
 			struct str resource = amounts->members[k].name;
 			const struct where at = {.up = WHERE_NAMED(WHERE(NULL, "status"), names[i]), .name = resource};
@@ -191,7 +171,7 @@ static void check_feature_name(const struct where *at, struct str name, struct f
 static void check_features(const struct object *o, struct field_errors *errors)
 {
 	const struct where *at = WHERE(WHERE(NULL, "status"), "declaredFeatures");
-	const struct json *features = json_gets(status_of(o), "declaredFeatures"), *feature, *next;
+	const struct json *features = json_gets(object_status(o), "declaredFeatures"), *feature, *next;
 	for (uint32_t i = 0; (feature = list_item(features, i)); i++) {
 		check_feature_name(WHERE_ITEM(at, i), json_text(feature), errors);
 		next = list_item(features, i + 1);
@@ -207,7 +187,7 @@ static void check_features(const struct object *o, struct field_errors *errors)
 static void check_blocks(const struct object *o, struct field_errors *errors)
 {
 	const struct where *at = WHERE(WHERE(NULL, "spec"), "podCIDRs");
-	const struct json *blocks = json_gets(spec_of(o), "podCIDRs"), *block;
+	const struct json *blocks = json_gets(object_spec(o), "podCIDRs"), *block;
 	size_t n_before = errors->n;
 	bool has_v4 = false, has_v6 = false;
 	for (uint32_t i = 0; (block = list_item(blocks, i)); i++) {
@@ -222,7 +202,7 @@ static void check_blocks(const struct object *o, struct field_errors *errors)
 void node_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct where *swap = WHERE(WHERE(WHERE(NULL, "metadata"), "nodeSwapStatus"), "capacity");
-	const struct json *info = json_gets(status_of(o), "nodeInfo");
+	const struct json *info = json_gets(object_status(o), "nodeInfo");
 	check_taints(o, errors);
 	check_resources(o, errors);
 	check_range(errors, swap, json_gets(json_gets(info, "swap"), "capacity"), 1, INT64_MAX, "must be greater than zero");
@@ -235,8 +215,8 @@ static void check_addresses(const struct object *o, struct field_errors *errors)
 	const struct where *at = WHERE(WHERE(NULL, "status"), "addresses");
 	struct json *address;
 	struct map seen;
-	map_init(&seen, member_count(status_of(o), "addresses"));
-	for (uint32_t i = 0; (address = list_item(json_gets(status_of(o), "addresses"), i)); i++) {
+	map_init(&seen, member_count(object_status(o), "addresses"));
+	for (uint32_t i = 0; (address = list_item(json_gets(object_status(o), "addresses"), i)); i++) {
 		struct str type = member_text(address, "type"), text = member_text(address, "address");
 		struct str key = arena_printf(errors->arena, STR_FMT " " STR_FMT, STR_ARG(type), STR_ARG(text));
 		if (map_get(&seen, key)) {
@@ -272,7 +252,7 @@ static void check_kept_blocks(const struct json *now, const struct json *before,
 static void check_change(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = spec_of(o), *before = spec_of(old);
+	const struct json *spec = object_spec(o), *before = object_spec(old);
 	struct str provider = member_text(before, "providerID");
 	check_resources(o, errors);
 	check_features(o, errors);

@@ -184,7 +184,7 @@ static void summarize_deletion(struct summary *s, const struct meta *m)
 static void summarize(struct summary *s, const struct object *o, struct arena *a)
 {
 	uint32_t n;
-	*s = (struct summary){.arena = a, .spec = json_gets(o->fields, "spec"), .status = json_gets(o->fields, "status")};
+	*s = (struct summary){.arena = a, .spec = object_spec(o), .status = object_status(o)};
 	struct str phase = member_text(s->status, "phase"), reason = member_text(s->status, "reason");
 	const struct json *scheduled = find_by(s->status, "conditions", "type", STR("PodScheduled"));
 	struct restarts of_sidecars = {0};
@@ -255,20 +255,20 @@ static void write_ip(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
 	uint32_t n;
-	const struct json *ips = items_of(json_gets(o->fields, "status"), "podIPs", &n);
+	const struct json *ips = items_of(object_status(o), "podIPs", &n);
 	write_or_none(n ? member_text(ips->items[0], "ip") : (struct str){0}, out);
 }
 
 static void write_node(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_or_none(member_text(json_gets(o->fields, "spec"), "nodeName"), out);
+	write_or_none(member_text(object_spec(o), "nodeName"), out);
 }
 
 static void write_nominated_node(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_or_none(member_text(json_gets(o->fields, "status"), "nominatedNodeName"), out);
+	write_or_none(member_text(object_status(o), "nominatedNodeName"), out);
 }
 
 static void write_gates(const struct object *o, int64_t now_s, struct buf *out)
@@ -276,9 +276,9 @@ static void write_gates(const struct object *o, int64_t now_s, struct buf *out)
 	(void)now_s;
 	uint32_t n;
 	unsigned n_true = 0;
-	const struct json *gates = items_of(json_gets(o->fields, "spec"), "readinessGates", &n);
+	const struct json *gates = items_of(object_spec(o), "readinessGates", &n);
 	struct map conditions;
-	list_index(&conditions, json_gets(json_gets(o->fields, "status"), "conditions"), "type");
+	list_index(&conditions, json_gets(object_status(o), "conditions"), "type");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct json *condition = map_get(&conditions, member_text(gates->items[i], "conditionType"));
 		n_true += str_is(member_text(condition, "status"), "True");

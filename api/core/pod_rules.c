@@ -12,26 +12,6 @@
 
 #include <assert.h>
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
-static void set_spec(struct object *o, struct json *spec, struct arena *a)
-{
-	json_set(a, o->fields, STR("spec"), spec);
-}
-
-static void set_status(struct object *o, struct json *status, struct arena *a)
-{
-	json_set(a, o->fields, STR("status"), status);
-}
-
 /* Adds a request for each amount that is limited but not requested. Both maps are sorted by their
  * keys, and so is the result. */
 static struct json *join_amounts(const struct json *requests, const struct json *limits, struct arena *a)
@@ -97,18 +77,18 @@ static struct json *one_ip(struct str ip, struct arena *a)
 /* podIP is the first of podIPs; where they differ, podIP is right. */
 static void mirror_ips(struct object *o, struct arena *a)
 {
-	struct json *status = status_of(o);
+	struct json *status = object_status(o);
 	struct str ip = member_text(status, "podIP"), first = member_text(list_item(json_gets(status, "podIPs"), 0), "ip");
 	if (ip.n && !str_eq(ip, first)) {
-		set_status(o, schema_with(&type_pod_status, status, "podIPs", one_ip(ip, a), a), a);
+		object_set_status(o, schema_with(&type_pod_status, status, "podIPs", one_ip(ip, a), a), a);
 	} else if (!ip.n && first.n) {
-		set_status(o, schema_with(&type_pod_status, status, "podIP", json_string(a, first), a), a);
+		object_set_status(o, schema_with(&type_pod_status, status, "podIP", json_string(a, first), a), a);
 	}
 }
 
 void pod_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = pod_spec_defaults(spec_of(o), a);
+	struct json *spec = pod_spec_defaults(object_spec(o), a);
 	if (member_int(spec, "terminationGracePeriodSeconds") < 0) {
 		spec = schema_with(&type_pod_spec, spec, "terminationGracePeriodSeconds", json_int(a, 1), a);
 	}
@@ -117,7 +97,7 @@ void pod_set_defaults(struct object *o, struct arena *a)
 	if (!json_gets(spec, "enableServiceLinks")) {
 		spec = schema_with(&type_pod_spec, spec, "enableServiceLinks", json_bool(a, true), a);
 	}
-	set_spec(o, spec, a);
+	object_set_spec(o, spec, a);
 	mirror_ips(o, a);
 }
 
@@ -186,14 +166,14 @@ static void gate_status(struct json *status, struct str now, struct arena *a)
 
 void pod_prepare_create(struct object *o, struct arena *a)
 {
-	const struct json *spec = spec_of(o);
+	const struct json *spec = object_spec(o);
 	struct json *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
 	if (list_item(json_gets(spec, "schedulingGates"), 0)) {
 		gate_status(status, o->meta.creation_timestamp, a);
 	}
 	json_add(a, status, STR("qosClass"), json_string(a, quality_of_service(spec, a)));
-	set_status(o, status, a);
+	object_set_status(o, status, a);
 }
 
 static struct json *keep(struct json *spec, const struct json *old, const char *name, struct arena *a)
@@ -205,9 +185,9 @@ static struct json *keep(struct json *spec, const struct json *old, const char *
 void pod_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	assert(o->kind == old->kind);
-	struct json *spec = keep(spec_of(o), spec_of(old), "priority", a);
-	set_spec(o, keep(spec, spec_of(old), "preemptionPolicy", a), a);
-	set_status(o, status_of(old), a);
+	struct json *spec = keep(object_spec(o), object_spec(old), "priority", a);
+	object_set_spec(o, keep(spec, object_spec(old), "preemptionPolicy", a), a);
+	object_set_status(o, object_status(old), a);
 }
 
 /* Clients from before observedGeneration must not take it away. */
@@ -241,33 +221,33 @@ void pod_merge_status(struct object *stored, const struct object *sent, struct a
 {
 	assert(stored->kind == sent->kind);
 	struct json *owners = stored->meta.owner_references;
-	const struct json *before = status_of(stored);
-	struct json *status = keep_observed(&type_pod_status, status_of(sent), before, a);
+	const struct json *before = object_status(stored);
+	struct json *status = keep_observed(&type_pod_status, object_status(sent), before, a);
 	status = keep_observed_conditions(status, before, a);
 	if (!member_text(status, "qosClass").n && json_gets(before, "qosClass")) {
 		status = schema_with(&type_pod_status, status, "qosClass", json_gets(before, "qosClass"), a);
 	}
 	stored->meta = sent->meta;
 	stored->meta.owner_references = owners;
-	set_status(stored, status, a);
+	object_set_status(stored, status, a);
 }
 
 void pod_merge_ephemeral(struct object *stored, const struct object *sent, struct arena *a)
 {
-	struct json *containers = json_gets(spec_of(sent), "ephemeralContainers");
+	struct json *containers = json_gets(object_spec(sent), "ephemeralContainers");
 	const struct meta before = stored->meta;
 	stored->meta = sent->meta;
 	stored->meta.labels = before.labels;
 	stored->meta.annotations = before.annotations;
 	stored->meta.finalizers = before.finalizers;
 	stored->meta.owner_references = before.owner_references;
-	set_spec(stored, schema_with(&type_pod_spec, spec_of(stored), "ephemeralContainers", containers, a), a);
+	object_set_spec(stored, schema_with(&type_pod_spec, object_spec(stored), "ephemeralContainers", containers, a), a);
 }
 
 int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_s)
 {
-	const struct json *spec = spec_of(o);
-	struct str phase = member_text(status_of(o), "phase");
+	const struct json *spec = object_spec(o);
+	struct str phase = member_text(object_status(o), "phase");
 	int64_t period_s = 0;
 	bool is_over = str_is(phase, "Failed") || str_is(phase, "Succeeded");
 	if (!member_text(spec, "nodeName").n || is_over) {
@@ -303,7 +283,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 struct str pod_refuse_binding(const struct object *o, struct arena *a)
 {
-	const struct json *spec = json_gets(o->fields, "spec");
+	const struct json *spec = object_spec(o);
 	struct str name = o->meta.name, node = member_text(spec, "nodeName");
 	if (meta_is_deleting(&o->meta)) {
 		return arena_printf(a, "pod " STR_FMT " is being deleted, cannot be assigned to a host", STR_ARG(name));
@@ -362,11 +342,11 @@ static struct json *with_condition(const struct json *conditions, struct arena *
 
 static void take(struct object *o, const struct object *sent, struct arena *a)
 {
-	const struct json *spec = json_gets(o->fields, "spec"), *status = json_gets(o->fields, "status");
+	const struct json *spec = object_spec(o), *status = object_status(o);
 	struct json *conditions = with_condition(json_gets(status, "conditions"), a);
 	status = schema_with(&type_pod_status, status, "conditions", conditions, a);
-	json_set(a, o->fields, STR("spec"), schema_with(&type_pod_spec, spec, "nodeName", json_string(a, node_of(sent)), a));
-	json_set(a, o->fields, STR("status"), schema_with(&type_pod_status, status, "nominatedNodeName", NULL, a));
+	object_set_spec(o, schema_with(&type_pod_spec, spec, "nodeName", json_string(a, node_of(sent)), a), a);
+	object_set_status(o, schema_with(&type_pod_status, status, "nominatedNodeName", NULL, a), a);
 	o->meta.annotations = merged(o->meta.annotations, sent->meta.annotations, a);
 	o->meta.labels = merged(o->meta.labels, sent->meta.labels, a);
 }

@@ -200,7 +200,7 @@ void pod_validate(const struct object *o, struct field_errors *errors)
 {
 	struct pod_check c;
 	const struct where *at = WHERE(NULL, "spec");
-	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
+	check_begin(&c, object_spec(o), true, errors);
 	check_pod(&c, at);
 	check_end(&c);
 	if (member_count(c.spec, "ephemeralContainers")) {
@@ -355,8 +355,8 @@ void pod_validate_update(const struct object *o, const struct object *old, struc
 {
 	assert(o->kind == old->kind);
 	struct pod_check c;
-	const struct json *before = json_gets(old->fields, "spec");
-	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
+	const struct json *before = object_spec(old);
+	check_begin(&c, object_spec(o), true, errors);
 	c.keeps_security = json_equal(json_gets(c.spec, "securityContext"), json_gets(before, "securityContext")) &&
 		json_equal(json_gets(c.spec, "hostUsers"), json_gets(before, "hostUsers"));
 	check_update(&c, before, WHERE(NULL, "spec"));
@@ -366,7 +366,7 @@ void pod_validate_update(const struct object *o, const struct object *old, struc
 /* Existing ephemeral containers stay as they are; new ones may be added. */
 void pod_validate_ephemeral(const struct object *o, const struct object *old, struct field_errors *errors)
 {
-	const struct json *before = json_gets(json_gets(old->fields, "spec"), "ephemeralContainers"), *container, *now;
+	const struct json *before = json_gets(object_spec(old), "ephemeralContainers"), *container, *now;
 	const struct where *at = WHERE(NULL, "spec");
 	struct pod_check c;
 	struct map present;
@@ -375,7 +375,7 @@ void pod_validate_ephemeral(const struct object *o, const struct object *old, st
 		field_forbidden(errors, STR("[]"), "static pods do not support ephemeral containers");
 		return;
 	}
-	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
+	check_begin(&c, object_spec(o), true, errors);
 	check_pod(&c, at);
 	check_end(&c);
 	list_index(&present, json_gets(c.spec, "ephemeralContainers"), "name");
@@ -406,7 +406,7 @@ static void check_conditions(const struct json *status, const struct where *at, 
 void pod_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
-	const struct json *status = json_gets(o->fields, "status"), *before = json_gets(old->fields, "status");
+	const struct json *status = object_status(o), *before = object_status(old);
 	const struct where *at = WHERE(NULL, "status");
 	struct str nominated = member_text(status, "nominatedNodeName");
 	check_conditions(status, WHERE(at, "conditions"), errors);

@@ -88,7 +88,7 @@ void claim_template_validate(const struct where *at, const struct json *template
 
 void claim_validate(const struct object *o, struct field_errors *errors)
 {
-	claim_spec_validate(WHERE(NULL, "spec"), json_gets(o->fields, "spec"), errors);
+	claim_spec_validate(WHERE(NULL, "spec"), object_spec(o), errors);
 }
 
 static bool is_same(const struct json *x, const struct json *y)
@@ -99,8 +99,8 @@ static bool is_same(const struct json *x, const struct json *y)
 /* Size and class of attributes of what is bound may change; the volume is set once. */
 static bool may_change(const char *name, const struct object *old)
 {
-	const struct json *spec = json_gets(old->fields, "spec");
-	bool is_bound = str_is(member_text(json_gets(old->fields, "status"), "phase"), "Bound");
+	const struct json *spec = object_spec(old);
+	bool is_bound = str_is(member_text(object_status(old), "phase"), "Bound");
 	return (str_is(STR("volumeName"), name) && !member_text(spec, "volumeName").n) ||
 		(is_bound && str_is(STR("volumeAttributesClassName"), name));
 }
@@ -108,8 +108,8 @@ static bool may_change(const char *name, const struct object *old)
 /* Resources but for the size of what is bound. */
 static bool are_same_resources(const struct json *now, const struct object *old, struct arena *a)
 {
-	const struct json *before = json_gets(json_gets(old->fields, "spec"), "resources");
-	bool is_bound = str_is(member_text(json_gets(old->fields, "status"), "phase"), "Bound");
+	const struct json *before = json_gets(object_spec(old), "resources");
+	bool is_bound = str_is(member_text(object_status(old), "phase"), "Bound");
 	if (!is_bound || !json_gets(now, "requests") || !json_gets(before, "requests")) {
 		return is_same(now, before);
 	}
@@ -123,7 +123,7 @@ static bool is_spec_unchanged(const struct json *spec, const struct object *old,
 {
 	static const char *const members[] = {"accessModes", "selector", "volumeName", "storageClassName", "volumeMode",
 		"dataSource", "dataSourceRef", "volumeAttributesClassName"};
-	const struct json *before = json_gets(old->fields, "spec");
+	const struct json *before = object_spec(old);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
 		if (!is_same(json_gets(spec, members[i]), json_gets(before, members[i])) && !may_change(members[i], old)) {
 			return false;
@@ -137,9 +137,8 @@ static void check_shrinking(
 	const struct where *at, const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	struct quantity now, before, capacity = {0};
-	const struct json *present = json_gets(json_gets(json_gets(old->fields, "status"), "capacity"), "storage");
-	const struct json *size = requested(json_gets(o->fields, "spec")),
-			  *old_size = requested(json_gets(old->fields, "spec"));
+	const struct json *present = json_gets(json_gets(object_status(old), "capacity"), "storage");
+	const struct json *size = requested(object_spec(o)), *old_size = requested(object_spec(old));
 	if (!size || !old_size || quantity_parse(&now, json_text(size), errors->arena) ||
 		quantity_parse(&before, json_text(old_size), errors->arena) || quantity_cmp(&now, &before) >= 0) {
 		return;
@@ -156,7 +155,7 @@ void claim_validate_update(const struct object *o, const struct object *old, str
 {
 	assert(o->kind == old->kind);
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = json_gets(o->fields, "spec"), *before = json_gets(old->fields, "spec");
+	const struct json *spec = object_spec(o), *before = object_spec(old);
 	claim_validate(o, errors);
 	if (!is_spec_unchanged(spec, old, errors->arena)) {
 		refuse_forbidden(errors, at,
@@ -172,7 +171,7 @@ void claim_validate_update(const struct object *o, const struct object *old, str
 void claim_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
-	const struct json *capacity = json_gets(json_gets(o->fields, "status"), "capacity");
+	const struct json *capacity = json_gets(object_status(o), "capacity");
 	(void)old;
 	for (uint32_t i = 0; capacity && i < capacity->n; i++) {
 		check_amount(errors, WHERE_KEY(WHERE(WHERE(NULL, "status"), "capacity"), capacity->members[i].name), STR(""),

@@ -25,16 +25,6 @@ void service_check_addresses(const struct json *spec, struct field_errors *error
 /* Checks the fields that may not change. */
 void service_check_kept(const struct json *spec, const struct json *old, struct field_errors *errors);
 
-static inline struct json *service_spec(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static inline struct json *service_status(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static inline bool service_has(const struct json *spec, const char *name)
 {
 	return json_gets(spec, name) != NULL;

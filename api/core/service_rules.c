@@ -13,11 +13,6 @@
 /* Many fields mean something for one type of service alone. An update that only changes the type may leave the others as
  * they were: a field that no longer applies is dropped, and a field that the client sets is kept. */
 
-static void set_spec(struct object *o, struct json *spec, struct arena *a)
-{
-	json_set(a, o->fields, STR("spec"), spec);
-}
-
 static struct json *with_member(struct json *spec, const char *name, struct json *value, struct arena *a)
 {
 	return schema_with(&type_service_spec, spec, name, value, a);
@@ -61,7 +56,7 @@ static void default_ports(const struct json *ports, struct arena *a)
 
 static void default_ingress(struct object *o, struct arena *a)
 {
-	const struct json *list = json_gets(json_gets(service_status(o), "loadBalancer"), "ingress");
+	const struct json *list = json_gets(json_gets(object_status(o), "loadBalancer"), "ingress");
 	struct json *ingress;
 	for (uint32_t i = 0; (ingress = list_item(list, i)); i++) {
 		if (member_text(ingress, "ip").n && !service_has(ingress, "ipMode")) {
@@ -73,7 +68,7 @@ static void default_ingress(struct object *o, struct arena *a)
 
 void service_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = text_or(default_affinity(service_spec(o), a), "type", "ClusterIP", a);
+	struct json *spec = text_or(default_affinity(object_spec(o), a), "type", "ClusterIP", a);
 	bool is_balanced = service_is_type(spec, "LoadBalancer");
 	default_ports(json_gets(spec, "ports"), a);
 	if (service_is_outside(spec)) {
@@ -89,7 +84,7 @@ void service_set_defaults(struct object *o, struct arena *a)
 	if (is_balanced) {
 		default_ingress(o, a);
 	}
-	set_spec(o, spec, a);
+	object_set_spec(o, spec, a);
 }
 
 /* Fields filled in on create and kept on update: addresses and ports that the client has not
@@ -119,12 +114,12 @@ static struct json *empty_status(struct arena *a)
 
 void service_prepare_create(struct object *o, struct arena *a)
 {
-	struct json *spec = service_spec(o), *address = json_gets(spec, "clusterIP");
+	struct json *spec = object_spec(o), *address = json_gets(spec, "clusterIP");
 	if (address && !service_has(spec, "clusterIPs")) {
 		spec = with_member(spec, "clusterIPs", only(address, a), a);
 	}
-	json_set(a, o->fields, STR("status"), empty_status(a));
-	set_spec(o, hide_internal_policy(service_fill_families(spec, NULL, a), a), a);
+	object_set_status(o, empty_status(a), a);
+	object_set_spec(o, hide_internal_policy(service_fill_families(spec, NULL, a), a), a);
 }
 
 static struct json *keep_addresses(struct json *spec, const struct json *old, struct arena *a)
@@ -264,15 +259,15 @@ static struct json *drop_meaningless(struct json *spec, const struct json *old, 
 void service_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	assert(o->kind == old->kind);
-	struct json *before = service_spec(old), *spec = keep_addresses(service_spec(o), before, a);
+	struct json *before = object_spec(old), *spec = keep_addresses(object_spec(o), before, a);
 	spec = keep_health_port(keep_node_ports(spec, before, a), before, a);
 	spec = service_fill_families(follow_address(spec, before, a), before, a);
 	spec = hide_internal_policy(drop_meaningless(spec, before, a), a);
-	set_spec(o, spec, a);
+	object_set_spec(o, spec, a);
 	keep_status(o, old, a);
 	if (!service_is_type(spec, "LoadBalancer")) {
-		struct json *status = schema_with(&type_service_status, service_status(o), "loadBalancer", json_object(a), a);
-		json_set(a, o->fields, STR("status"), status);
+		struct json *status = schema_with(&type_service_status, object_status(o), "loadBalancer", json_object(a), a);
+		object_set_status(o, status, a);
 	}
 }
 

@@ -170,9 +170,9 @@ static void check_source_ranges(const struct object *o, struct field_errors *err
 {
 	const struct where *at = WHERE(WHERE(NULL, "spec"), "LoadBalancerSourceRanges"); /* upstream's capital letter */
 	const struct where *annotation_at = WHERE_KEY(WHERE(WHERE(NULL, "metadata"), "annotations"), str_of(ranges_annotation));
-	const struct json *ranges = json_gets(service_spec(o), "loadBalancerSourceRanges"), *range;
+	const struct json *ranges = json_gets(object_spec(o), "loadBalancerSourceRanges"), *range;
 	const struct json *annotation = annotation_of(o, ranges_annotation);
-	bool is_balanced = service_is_type(service_spec(o), "LoadBalancer");
+	bool is_balanced = service_is_type(object_spec(o), "LoadBalancer");
 	if ((ranges || annotation) && !is_balanced) {
 		refuse_forbidden(errors, ranges ? at : annotation_at, balancer_only);
 	}
@@ -234,7 +234,7 @@ static void check_service(const struct object *o, struct field_errors *errors)
 {
 	static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort", NULL};
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = service_spec(o), *ports = json_gets(spec, "ports");
+	const struct json *spec = object_spec(o), *ports = json_gets(spec, "ports");
 	check_annotations(o, errors);
 	if (!ports && !service_is_headless(spec) && !service_is_type(spec, "ExternalName")) {
 		refuse_absent(errors, WHERE(at, "ports"), "");
@@ -258,7 +258,7 @@ static void check_service(const struct object *o, struct field_errors *errors)
 void service_validate(const struct object *o, struct field_errors *errors)
 {
 	size_t n_before = errors->n;
-	service_check_families(service_spec(o), NULL, errors);
+	service_check_families(object_spec(o), NULL, errors);
 	if (errors->n == n_before) {
 		check_service(o, errors);
 	}
@@ -284,10 +284,10 @@ void service_validate_update(const struct object *o, const struct object *old, s
 {
 	assert(o->kind == old->kind);
 	size_t n_before = errors->n;
-	service_check_families(service_spec(o), service_spec(old), errors);
+	service_check_families(object_spec(o), object_spec(old), errors);
 	if (errors->n == n_before) {
-		service_check_kept(service_spec(o), service_spec(old), errors);
-		check_kept_balancer(service_spec(o), service_spec(old), errors);
+		service_check_kept(object_spec(o), object_spec(old), errors);
+		check_kept_balancer(object_spec(o), object_spec(old), errors);
 		check_service(o, errors);
 	}
 }
@@ -320,9 +320,9 @@ void service_validate_status(const struct object *o, const struct object *old, s
 {
 	assert(o->kind == old->kind);
 	const struct where *at = WHERE(WHERE(WHERE(NULL, "status"), "loadBalancer"), "ingress");
-	const struct json *list = json_gets(json_gets(service_status(o), "loadBalancer"), "ingress"), *ingress;
+	const struct json *list = json_gets(json_gets(object_status(o), "loadBalancer"), "ingress"), *ingress;
 	(void)old;
-	if (list && !service_is_type(service_spec(o), "LoadBalancer")) {
+	if (list && !service_is_type(object_spec(o), "LoadBalancer")) {
 		refuse_forbidden(errors, at, "may only be used when `spec.type` is 'LoadBalancer'");
 		return;
 	}
@@ -333,7 +333,7 @@ void service_validate_status(const struct object *o, const struct object *old, s
 
 size_t service_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
-	const struct json *spec = service_spec(o);
+	const struct json *spec = object_spec(o);
 	bool is_name = service_is_type(spec, "ExternalName"), has_external = service_has(spec, "externalIPs");
 	bool is_headless = service_is_type(spec, "ClusterIP") && str_is(member_text(spec, "clusterIP"), "None");
 	const struct {

@@ -12,16 +12,6 @@
 
 #include <assert.h>
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static struct json *now_text(struct arena *a)
 {
 	char text[TIME_RFC3339_SIZE];
@@ -34,14 +24,14 @@ void volume_prepare_create(struct object *o, struct arena *a)
 	struct json *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
 	json_add(a, status, STR("lastPhaseTransitionTime"), json_string(a, o->meta.creation_timestamp));
-	json_set(a, o->fields, STR("status"), status);
+	object_set_status(o, status, a);
 }
 
 /* Fills in the time of a transition, so that a client which changes the phase need not send it. */
 void volume_prepare_status(struct object *o, const struct object *old, struct arena *a)
 {
 	static const char name[] = "lastPhaseTransitionTime";
-	struct json *before = status_of(old), *now = status_of(o);
+	struct json *before = object_status(old), *now = object_status(o);
 	struct json *old_time = json_gets(before, name), *time = json_gets(now, name);
 	bool is_changed = !str_eq(member_text(before, "phase"), member_text(now, "phase"));
 	bool is_unsaid = !time || (old_time && json_equal(time, old_time));
@@ -50,7 +40,7 @@ void volume_prepare_status(struct object *o, const struct object *old, struct ar
 	} else if (!is_changed && !time) {
 		time = old_time;
 	}
-	json_set(a, o->fields, STR("status"), schema_with(&type_persistent_volume_status, now, name, time, a));
+	object_set_status(o, schema_with(&type_persistent_volume_status, now, name, time, a), a);
 }
 
 static struct str json_shown(const struct json *value, struct arena *a)
@@ -212,7 +202,7 @@ static void check_spec(const struct json *spec, struct field_errors *errors)
 
 void volume_validate(const struct object *o, struct field_errors *errors)
 {
-	check_spec(spec_of(o), errors);
+	check_spec(object_spec(o), errors);
 }
 
 static bool is_same(const struct json *x, const struct json *y)
@@ -271,8 +261,8 @@ void volume_validate_update(const struct object *o, const struct object *old, st
 	validate_meta(o->kind, &o->meta, errors);
 	volume_validate(o, errors);
 	validate_meta(o->kind, &o->meta, errors);
-	check_spec(spec_of(o), errors);
-	check_change(spec_of(o), spec_of(old), errors);
+	check_spec(object_spec(o), errors);
+	check_change(object_spec(o), object_spec(old), errors);
 }
 
 size_t volume_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
@@ -287,7 +277,7 @@ size_t volume_warn(const struct object *o, const struct object *old, struct str 
 		ret[n++] = STR("metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; use "
 			       "\"mountOptions\" attribute instead");
 	}
-	if (str_is(member_text(spec_of(o), "persistentVolumeReclaimPolicy"), "Recycle")) {
+	if (str_is(member_text(object_spec(o), "persistentVolumeReclaimPolicy"), "Recycle")) {
 		ret[n++] = STR("spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
 			       "recommended approach is to use dynamic provisioning.");
 	}

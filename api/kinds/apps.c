@@ -15,14 +15,9 @@
  * keeps. annals.dev/v1beta1 is this server's own form, apps/v1 is upstream's;
  * docs/explanation/statefulsets.md says what each can express. */
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static size_t warn(const struct object *o, const struct object *old _unused_, struct str ret[KIND_WARNINGS_MAX])
 {
-	if (member_int(spec_of(o), "revisionHistoryLimit") >= 0) {
+	if (member_int(object_spec(o), "revisionHistoryLimit") >= 0) {
 		return 0;
 	}
 	ret[0] = STR(
@@ -34,18 +29,18 @@ static size_t warn(const struct object *o, const struct object *old _unused_, st
 
 static void write_ready(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	int64_t ready = member_int(json_gets(o->fields, "status"), "readyReplicas");
-	buf_printf(out, "\"%lld/%lld\"", (long long)ready, (long long)member_int(spec_of(o), "replicas"));
+	int64_t ready = member_int(object_status(o), "readyReplicas");
+	buf_printf(out, "\"%lld/%lld\"", (long long)ready, (long long)member_int(object_spec(o), "replicas"));
 }
 
 static void write_containers(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	pod_template_write(json_gets(spec_of(o), "template"), "name", out);
+	pod_template_write(json_gets(object_spec(o), "template"), "name", out);
 }
 
 static void write_images(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	pod_template_write(json_gets(spec_of(o), "template"), "image", out);
+	pod_template_write(json_gets(object_spec(o), "template"), "image", out);
 }
 
 static const struct column set_columns[] = {

@@ -8,16 +8,6 @@
 #include "api/workload/job_status.h"
 #include "base/clock.h"
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static void write_text(const char *text, struct buf *out)
 {
 	json_encode_string(out, str_of(text));
@@ -64,9 +54,9 @@ static void write_status(const struct object *o, int64_t now_s _unused_, struct 
 
 static void write_completions(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	long long succeeded = member_int(status_of(o), "succeeded"), pods = member_int(spec_of(o), "parallelism");
-	if (json_gets(spec_of(o), "completions")) {
-		buf_printf(out, "\"%lld/%lld\"", succeeded, (long long)member_int(spec_of(o), "completions"));
+	long long succeeded = member_int(object_status(o), "succeeded"), pods = member_int(object_spec(o), "parallelism");
+	if (json_gets(object_spec(o), "completions")) {
+		buf_printf(out, "\"%lld/%lld\"", succeeded, (long long)member_int(object_spec(o), "completions"));
 	} else if (pods > 1) {
 		buf_printf(out, "\"%lld/1 of %lld\"", succeeded, pods);
 	} else {
@@ -78,8 +68,8 @@ static void write_duration(const struct object *o, int64_t now_s, struct buf *ou
 {
 	char text[32] = "";
 	int64_t from_us, to_us = now_s * 1000000;
-	const struct json *end = json_gets(status_of(o), "completionTime");
-	if (time_parse_rfc3339(member_text(status_of(o), "startTime"), &from_us) &&
+	const struct json *end = json_gets(object_status(o), "completionTime");
+	if (time_parse_rfc3339(member_text(object_status(o), "startTime"), &from_us) &&
 		(!end || time_parse_rfc3339(json_text(end), &to_us))) {
 		duration_format_human(text, (to_us - from_us) / 1000000);
 	}
@@ -88,17 +78,17 @@ static void write_duration(const struct object *o, int64_t now_s, struct buf *ou
 
 static void write_containers(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	pod_template_write(json_gets(spec_of(o), "template"), "name", out);
+	pod_template_write(json_gets(object_spec(o), "template"), "name", out);
 }
 
 static void write_images(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	pod_template_write(json_gets(spec_of(o), "template"), "image", out);
+	pod_template_write(json_gets(object_spec(o), "template"), "image", out);
 }
 
 static void write_selector(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	write_label_selector(json_gets(spec_of(o), "selector"), out);
+	write_label_selector(json_gets(object_spec(o), "selector"), out);
 }
 
 static const struct column job_columns[] = {
@@ -112,7 +102,7 @@ static const struct column job_columns[] = {
 
 static struct str select_successful(const struct object *o, struct arena *a)
 {
-	return arena_printf(a, "%lld", (long long)member_int(status_of(o), "succeeded"));
+	return arena_printf(a, "%lld", (long long)member_int(object_status(o), "succeeded"));
 }
 
 static const struct selectable_field job_selectable[] = {
@@ -170,28 +160,28 @@ KIND_REGISTER(job)
 
 static void write_schedule(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	json_encode_string(out, member_text(spec_of(o), "schedule"));
+	json_encode_string(out, member_text(object_spec(o), "schedule"));
 }
 
 static void write_time_zone(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	const struct json *zone = json_gets(spec_of(o), "timeZone");
+	const struct json *zone = json_gets(object_spec(o), "timeZone");
 	json_encode_string(out, zone ? json_text(zone) : STR("<none>"));
 }
 
 static void write_suspend(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	write_text(member_is_true(spec_of(o), "suspend") ? "True" : "False", out);
+	write_text(member_is_true(object_spec(o), "suspend") ? "True" : "False", out);
 }
 
 static void write_active(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	buf_add_int(out, member_count(status_of(o), "active"));
+	buf_add_int(out, member_count(object_status(o), "active"));
 }
 
 static void write_last_schedule(const struct object *o, int64_t now_s, struct buf *out)
 {
-	struct str last = member_text(status_of(o), "lastScheduleTime");
+	struct str last = member_text(object_status(o), "lastScheduleTime");
 	if (last.n) {
 		column_write_since(last, now_s, out);
 	} else {
@@ -201,7 +191,7 @@ static void write_last_schedule(const struct object *o, int64_t now_s, struct bu
 
 static const struct json *job_of(const struct object *o)
 {
-	return json_gets(json_gets(spec_of(o), "jobTemplate"), "spec");
+	return json_gets(json_gets(object_spec(o), "jobTemplate"), "spec");
 }
 
 static void write_job_containers(const struct object *o, int64_t now_s _unused_, struct buf *out)

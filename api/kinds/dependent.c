@@ -51,14 +51,9 @@ static const struct type provider_type = {
 	.fields = provider_fields,
 };
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static void clear_status(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&type_provider_status, a));
+	object_set_status(o, schema_zero(&type_provider_status, a), a);
 }
 
 static void provider_prepare_create(struct object *o, struct arena *a)
@@ -69,7 +64,7 @@ static void provider_prepare_create(struct object *o, struct arena *a)
 
 static void provider_validate(const struct object *o, struct field_errors *errors)
 {
-	const struct json *data = json_gets(spec_of(o), "data");
+	const struct json *data = json_gets(object_spec(o), "data");
 	if (data && data->kind != JSON_NULL && data->kind != JSON_OBJECT) {
 		field_invalid(errors, STR("spec.data"), data, "must be a JSON object");
 	}
@@ -82,7 +77,7 @@ static void provider_validate_update(const struct object *o, const struct object
 
 static void provider_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
-	validate_conditions(STR("status.conditions"), json_gets(json_gets(o->fields, "status"), "conditions"), errors);
+	validate_conditions(STR("status.conditions"), json_gets(object_status(o), "conditions"), errors);
 }
 
 static void write_state(const struct object *o, int64_t now_s _unused_, struct buf *out)
@@ -329,11 +324,6 @@ static struct json *beta_to_hub(const struct json *sent, const struct json *stor
 
 /* ---- rules ---- */
 
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static const struct reference_field reference_fields[] = {
 	{"spec.providers.", "annals.dev", "providers", "Provider"},
 	{"spec.controllerRevisions.", "annals.dev", "controllerrevisions", "ControllerRevision"},
@@ -352,7 +342,7 @@ static const struct reference_field *field_of_kind(struct str kind)
 
 static size_t references(const struct object *o, struct reference ret[REFERENCES_MAX])
 {
-	const struct json *list = json_gets(spec_of(o), "providers"), *r;
+	const struct json *list = json_gets(object_spec(o), "providers"), *r;
 	size_t n = 0;
 	for (uint32_t i = 0; n < REFERENCES_MAX && (r = list_item(list, i)); i++) {
 		const struct reference_field *f = field_of_kind(member_text(r, "kind"));
@@ -365,12 +355,12 @@ static size_t references(const struct object *o, struct reference ret[REFERENCES
 
 static bool needs_references(const struct object *o)
 {
-	return str_is(member_text(spec_of(o), "whenMissing"), "Refuse");
+	return str_is(member_text(object_spec(o), "whenMissing"), "Refuse");
 }
 
 static void dependent_prepare_create(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&type_dependent_status, a));
+	object_set_status(o, schema_zero(&type_dependent_status, a), a);
 }
 
 /* v1beta1 has one name, and calls it otherwise. */
@@ -439,8 +429,8 @@ static void validate_references(const struct json *list, struct field_errors *er
 static void dependent_validate(const struct object *o, struct field_errors *errors)
 {
 	static const char *const choices[] = {"Refuse", "Wait"};
-	struct str when_missing = member_text(spec_of(o), "whenMissing");
-	const struct json *list = json_gets(spec_of(o), "providers");
+	struct str when_missing = member_text(object_spec(o), "whenMissing");
+	const struct json *list = json_gets(object_spec(o), "providers");
 	if (is_beta(o)) {
 		validate_name(STR("spec.providerName"), member_text(list_item(list, 0), "name"), errors);
 	} else {
@@ -454,8 +444,8 @@ static void dependent_validate(const struct object *o, struct field_errors *erro
 static void refuse_change(
 	const struct object *o, const struct object *old, const char *name, const char *path, struct field_errors *errors)
 {
-	const struct json *now = json_gets(spec_of(o), name);
-	if (!json_equal(now, json_gets(spec_of(old), name))) {
+	const struct json *now = json_gets(object_spec(o), name);
+	if (!json_equal(now, json_gets(object_spec(old), name))) {
 		field_invalid(errors, str_of(path), now, "field is immutable");
 	}
 }
@@ -470,7 +460,7 @@ static void dependent_validate_update(const struct object *o, const struct objec
 static void dependent_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
 	static const char *const phases[] = {"Broken", "Implemented", "Pending"};
-	struct str phase = member_text(status_of(o), "phase");
+	struct str phase = member_text(object_status(o), "phase");
 	bool is_known = phase.n == 0;
 	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
 		is_known |= str_is(phase, phases[i]);
@@ -478,7 +468,7 @@ static void dependent_validate_status(const struct object *o, const struct objec
 	if (!is_known) {
 		field_not_supported(errors, STR("status.phase"), phase, phases, ARRAY_SIZE(phases));
 	}
-	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
+	validate_conditions(STR("status.conditions"), json_gets(object_status(o), "conditions"), errors);
 }
 
 /* ---- columns of Dependents ---- */
@@ -499,7 +489,7 @@ static void write_providers(const struct object *o, int64_t now_s _unused_, stru
 
 static void write_phase(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : member_text(status_of(o), "phase"));
+	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : member_text(object_status(o), "phase"));
 }
 
 static const struct column dependent_columns[] = {

@@ -111,17 +111,12 @@ static const struct type history_type = {
 
 static const struct json *subject_of(const struct object *o)
 {
-	return json_gets(json_gets(o->fields, "spec"), "subject");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
+	return json_gets(object_spec(o), "subject");
 }
 
 static void prepare_create(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&type_status, a));
+	object_set_status(o, schema_zero(&type_status, a), a);
 }
 
 static bool is_kind(struct str kind)
@@ -172,9 +167,9 @@ static void history_validate(const struct object *o, struct field_errors *errors
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
-	const struct json *spec = json_gets(o->fields, "spec");
+	const struct json *spec = object_spec(o);
 
-	if (!json_equal(spec, json_gets(old->fields, "spec"))) {
+	if (!json_equal(spec, object_spec(old))) {
 		field_invalid(errors, STR("spec"), spec, "field is immutable");
 	}
 }
@@ -183,7 +178,7 @@ static void validate_update(const struct object *o, const struct object *old, st
 
 static const struct json *last_change(const struct object *o)
 {
-	const struct json *changes = json_gets(status_of(o), "changes");
+	const struct json *changes = json_gets(object_status(o), "changes");
 
 	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
 }
@@ -206,7 +201,7 @@ static void write_subject(const struct object *o, int64_t now_s _unused_, struct
 
 static void write_revisions(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	buf_add_int(out, member_int(status_of(o), "revisions"));
+	buf_add_int(out, member_int(object_status(o), "revisions"));
 }
 
 static void write_since(struct str time, int64_t now_s, struct buf *out)
@@ -232,7 +227,7 @@ static void write_by(const struct object *o, int64_t now_s _unused_, struct buf 
 
 static void write_deleted(const struct object *o, int64_t now_s, struct buf *out)
 {
-	write_since(member_text(status_of(o), "deletionTime"), now_s, out);
+	write_since(member_text(object_status(o), "deletionTime"), now_s, out);
 }
 
 static const struct column columns[] = {
@@ -271,7 +266,7 @@ static struct str select_by(const struct object *o, struct arena *a _unused_)
 
 static struct str select_deleted(const struct object *o, struct arena *a _unused_)
 {
-	return member_text(status_of(o), "deletionTime").n ? STR("true") : STR("false");
+	return member_text(object_status(o), "deletionTime").n ? STR("true") : STR("false");
 }
 
 static const struct selectable_field selectable[] = {
@@ -512,7 +507,7 @@ static void check_live(struct field_errors *errors, const struct where *at, cons
 
 static void snapshot_validate(const struct object *o, struct field_errors *errors)
 {
-	const struct json *spec = json_gets(o->fields, "spec");
+	const struct json *spec = object_spec(o);
 	const struct where at = {.name = STR("spec")};
 
 	check_owner(errors, WHERE(&at, "owner"), json_gets(spec, "owner"));

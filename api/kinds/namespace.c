@@ -11,17 +11,17 @@
 
 static const struct json *spec_finalizers(const struct object *o)
 {
-	return json_gets(json_gets(o->fields, "spec"), "finalizers");
+	return json_gets(object_spec(o), "finalizers");
 }
 
 static struct str phase(const struct object *o)
 {
-	return json_text(json_gets(json_gets(o->fields, "status"), "phase"));
+	return json_text(json_gets(object_status(o), "phase"));
 }
 
 static void set_phase(struct object *o, struct arena *a, struct str phase_name)
 {
-	const struct json *old = json_gets(o->fields, "status");
+	const struct json *old = object_status(o);
 	struct json *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, phase_name)); /* in the order of the schema */
 	for (uint32_t i = 0; i < old->n; i++) {
@@ -29,7 +29,7 @@ static void set_phase(struct object *o, struct arena *a, struct str phase_name)
 			json_add(a, status, old->members[i].name, old->members[i].value);
 		}
 	}
-	json_set(a, o->fields, STR("status"), status);
+	object_set_status(o, status, a);
 }
 
 /* Keys of labels are sorted. */
@@ -81,17 +81,17 @@ static void namespace_prepare_create(struct object *o, struct arena *a)
 	label_with_name(o, a);
 	struct json *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, STR("Active")));
-	json_set(a, o->fields, STR("status"), status);
+	object_set_status(o, status, a);
 
 	const struct json *given = spec_finalizers(o);
 	/* Removed by the namespace controller when all is gone: without it nothing would wait
 	 * for the contents. */
 	if (!has_finalizer(given, STR("kubernetes"))) {
-		struct json *spec = json_copy(a, json_gets(o->fields, "spec"));
+		struct json *spec = json_copy(a, object_spec(o));
 		struct json *finalizers = given ? json_copy(a, given) : json_array(a);
 		json_append(a, finalizers, json_string(a, STR("kubernetes")));
 		json_set(a, spec, STR("finalizers"), finalizers);
-		json_set(a, o->fields, STR("spec"), spec);
+		object_set_spec(o, spec, a);
 	}
 }
 
@@ -100,7 +100,7 @@ static void namespace_prepare_create(struct object *o, struct arena *a)
 static void namespace_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	assert(o->kind == old->kind);
-	json_set(a, o->fields, STR("spec"), json_gets(old->fields, "spec"));
+	object_set_spec(o, object_spec(old), a);
 	keep_status(o, old, a);
 }
 
@@ -147,7 +147,7 @@ static void validate_finalize(const struct object *o, const struct object *old, 
 static void merge_spec(struct object *stored, const struct object *sent, struct arena *a)
 {
 	stored->meta = sent->meta;
-	json_set(a, stored->fields, STR("spec"), json_gets(sent->fields, "spec"));
+	object_set_spec(stored, object_spec(sent), a);
 }
 
 static bool has_spec_finalizers(const struct object *o)

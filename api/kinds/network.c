@@ -107,22 +107,17 @@ KIND_REGISTER(endpoints)
 
 /* ---- Ingress: which requests from outside go to which service ---- */
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static void write_class(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	const struct json *class = json_gets(spec_of(o), "ingressClassName");
+	const struct json *class = json_gets(object_spec(o), "ingressClassName");
 	json_encode_string(out, class ? json_text(class) : STR("<none>"));
 }
 
 /* Rules without a host are passed over, but the number of others counts all rules. */
 static void write_hosts(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	const struct json *rules = json_gets(spec_of(o), "rules"), *rule;
-	struct shown shown = {.n_all = member_count(spec_of(o), "rules")};
+	const struct json *rules = json_gets(object_spec(o), "rules"), *rule;
+	struct shown shown = {.n_all = member_count(object_spec(o), "rules")};
 	uint32_t i;
 	buf_init(&shown.text, TEXT_MAX);
 	for (i = 0; shown.n < SHOWN_MAX && (rule = list_item(rules, i)); i++) {
@@ -141,7 +136,7 @@ enum { ADDRESSES_MAX = 64 }; /* of a cell; further ones are left out */
 /* Each address once, sorted. */
 static void write_address(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	const struct json *list = json_gets(json_gets(json_gets(o->fields, "status"), "loadBalancer"), "ingress"), *ingress;
+	const struct json *list = json_gets(json_gets(object_status(o), "loadBalancer"), "ingress"), *ingress;
 	struct str names[ADDRESSES_MAX];
 	struct buf text;
 	size_t n = 0;
@@ -164,7 +159,7 @@ static void write_address(const struct object *o, int64_t now_s _unused_, struct
 
 static void write_ports(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	json_encode_string(out, list_item(json_gets(spec_of(o), "tls"), 0) ? STR("80, 443") : STR("80"));
+	json_encode_string(out, list_item(json_gets(object_spec(o), "tls"), 0) ? STR("80, 443") : STR("80"));
 }
 
 static const struct column ingress_columns[] = {

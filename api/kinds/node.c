@@ -11,25 +11,15 @@
 
 /* Node: a machine that pods run on. Kubelets register nodes and say in `status` how they are. */
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static const struct json *info_of(const struct object *o)
 {
-	return json_gets(status_of(o), "nodeInfo");
+	return json_gets(object_status(o), "nodeInfo");
 }
 
 /* If several conditions have the type Ready, the last one counts. */
 static struct str readiness(const struct object *o)
 {
-	const struct json *conditions = json_gets(status_of(o), "conditions"), *c;
+	const struct json *conditions = json_gets(object_status(o), "conditions"), *c;
 	struct str text = STR("Unknown");
 	for (uint32_t i = 0; (c = list_item(conditions, i)); i++) {
 		if (str_is(member_text(c, "type"), "Ready")) {
@@ -45,7 +35,7 @@ static void write_status(const struct object *o, int64_t now_s, struct buf *out)
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
 	buf_add_str(&text, readiness(o));
-	buf_adds(&text, member_is_true(spec_of(o), "unschedulable") ? ",SchedulingDisabled" : "");
+	buf_adds(&text, member_is_true(object_spec(o), "unschedulable") ? ",SchedulingDisabled" : "");
 	json_encode_string(out, buf_str(&text));
 	buf_done(&text);
 }
@@ -93,7 +83,7 @@ static void write_version(const struct object *o, int64_t now_s, struct buf *out
 
 static void write_address(const struct object *o, const char *type, struct buf *out)
 {
-	const struct json *addresses = json_gets(status_of(o), "addresses"), *address;
+	const struct json *addresses = json_gets(object_status(o), "addresses"), *address;
 	for (uint32_t i = 0; (address = list_item(addresses, i)); i++) {
 		if (str_is(member_text(address, "type"), type)) {
 			json_encode_string(out, member_text(address, "address"));
@@ -162,7 +152,7 @@ static const struct column node_columns[] = {
 static struct str select_unschedulable(const struct object *o, struct arena *a)
 {
 	(void)a;
-	return member_is_true(spec_of(o), "unschedulable") ? STR("true") : STR("false");
+	return member_is_true(object_spec(o), "unschedulable") ? STR("true") : STR("false");
 }
 
 static const struct selectable_field selectable[] = {
@@ -172,7 +162,7 @@ static const struct selectable_field selectable[] = {
 static size_t warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
 	(void)old;
-	if (!member_text(spec_of(o), "externalID").n) {
+	if (!member_text(object_spec(o), "externalID").n) {
 		return 0;
 	}
 	ret[0] = STR("spec.externalID: this field is deprecated, and is unused by Kubernetes");
@@ -220,20 +210,15 @@ KIND_REGISTER(node)
 
 /* Lease: names the holder of something, and the time since when; leader election agrees on it. */
 
-static const struct json *spec(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 /* Drops the fields of the gate CoordinatedLeaderElection, which is off by default in Kubernetes. */
 static void drop_coordination(struct object *o, struct arena *a)
 {
 	static const char *const names[] = {"strategy", "preferredHolder"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (json_gets(spec(o), names[i])) {
-			struct json *kept = json_copy(a, spec(o));
+		if (json_gets(object_spec(o), names[i])) {
+			struct json *kept = json_copy(a, object_spec(o));
 			json_remove(kept, str_of(names[i]));
-			json_set(a, o->fields, STR("spec"), kept);
+			object_set_spec(o, kept, a);
 		}
 	}
 }
@@ -248,7 +233,7 @@ static void prepare_update(struct object *o, const struct object *old, struct ar
 static void validate_at_least(
 	const struct object *o, const char *name, int64_t least, const char *detail, struct field_errors *errors)
 {
-	const struct json *value = json_gets(spec(o), name);
+	const struct json *value = json_gets(object_spec(o), name);
 	int64_t n;
 	if (json_to_int64(value, &n) && n < least) {
 		field_invalid(errors, field_path(errors->arena, STR("spec"), name), value, "%s", detail);
@@ -271,7 +256,7 @@ static void validate_update(const struct object *o, const struct object *old, st
 static void write_holder(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, json_text(json_gets(spec(o), "holderIdentity")));
+	json_encode_string(out, json_text(json_gets(object_spec(o), "holderIdentity")));
 }
 
 static const struct column lease_columns[] = {

@@ -15,7 +15,7 @@
 static bool pod_bumps_generation(const struct object *o, const struct object *old)
 {
 	assert(o->kind == old->kind);
-	return !json_equal(json_gets(o->fields, "spec"), json_gets(old->fields, "spec"));
+	return !json_equal(object_spec(o), object_spec(old));
 }
 
 static struct str select_text(const struct object *o, const char *part, const char *name)
@@ -50,7 +50,7 @@ static struct str select_service_account(const struct object *o, struct arena *a
 static struct str select_host_network(const struct object *o, struct arena *a)
 {
 	(void)a;
-	const struct json *value = json_gets(json_gets(o->fields, "spec"), "hostNetwork");
+	const struct json *value = json_gets(object_spec(o), "hostNetwork");
 	return value && value->boolean ? STR("true") : STR("false");
 }
 

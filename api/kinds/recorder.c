@@ -169,19 +169,9 @@ static const struct type recorder_type = {
 
 /* ---- what the server decides ---- */
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static void set_salt(struct object *o, struct json *salt, struct arena *a)
 {
-	json_set(a, o->fields, STR("spec"), schema_with(&type_spec, spec_of(o), "salt", salt, a));
+	object_set_spec(o, schema_with(&type_spec, object_spec(o), "salt", salt, a), a);
 }
 
 static struct keyed_hash salts;
@@ -208,8 +198,8 @@ static struct json *new_salt(struct str uid, struct arena *a)
 
 static void prepare_create(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&type_status, a));
-	if (member_text(spec_of(o), "salt").n == 0) {
+	object_set_status(o, schema_zero(&type_status, a), a);
+	if (member_text(object_spec(o), "salt").n == 0) {
 		set_salt(o, new_salt(o->meta.uid, a), a);
 	}
 }
@@ -219,8 +209,8 @@ static void prepare_update(struct object *o, const struct object *old, struct ar
 {
 	assert(o->kind == old->kind);
 	keep_status(o, old, a);
-	if (member_text(spec_of(o), "salt").n == 0) {
-		set_salt(o, json_gets(spec_of(old), "salt"), a);
+	if (member_text(object_spec(o), "salt").n == 0) {
+		set_salt(o, json_gets(object_spec(old), "salt"), a);
 	}
 }
 
@@ -407,7 +397,7 @@ static void check_spec(const struct json *spec, struct field_errors *e)
 
 static void validate(const struct object *o, struct field_errors *errors)
 {
-	check_spec(spec_of(o), errors);
+	check_spec(object_spec(o), errors);
 }
 
 /* With another salt all redacted values would seem to have changed, and in another namespace histories would not be found again. */
@@ -417,10 +407,10 @@ static void validate_update(const struct object *o, const struct object *old, st
 	static const char *const immutable[] = {"namespace", "salt"};
 	const struct where at = {.name = STR("spec")};
 
-	check_spec(spec_of(o), errors);
+	check_spec(object_spec(o), errors);
 	for (size_t i = 0; i < ARRAY_SIZE(immutable); i++) {
-		struct str now = member_text(spec_of(o), immutable[i]);
-		if (!str_eq(now, member_text(spec_of(old), immutable[i]))) {
+		struct str now = member_text(object_spec(o), immutable[i]);
+		if (!str_eq(now, member_text(object_spec(old), immutable[i]))) {
 			refuse_text(errors, WHERE_NAMED(&at, immutable[i]), now, "field is immutable");
 		}
 	}
@@ -429,7 +419,7 @@ static void validate_update(const struct object *o, const struct object *old, st
 static void validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
 	const struct where at = {.name = STR("status")};
-	const struct json *resources = json_gets(status_of(o), "resources"), *one;
+	const struct json *resources = json_gets(object_status(o), "resources"), *one;
 	uint64_t version;
 
 	if (resources && resources->n > FOLLOWED_MAX) {
@@ -447,7 +437,7 @@ static void validate_status(const struct object *o, const struct object *old _un
 				"must be a resourceVersion, a decimal number");
 		}
 	}
-	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
+	validate_conditions(STR("status.conditions"), json_gets(object_status(o), "conditions"), errors);
 }
 
 /* ---- rights that its writer needs ---- */
@@ -479,17 +469,17 @@ static size_t add_rule(struct need *ret, const struct where *at, const struct js
 
 static bool shows_secrets(const struct object *o)
 {
-	return str_is(member_text(spec_of(o), "secretData"), "Record");
+	return str_is(member_text(object_spec(o), "secretData"), "Record");
 }
 
 /* Readers of histories read the recorded states, so users may only record what they can read themselves. */
 static size_t needs(const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a)
 {
 	const struct where spec = {.name = STR("spec")};
-	const struct json *rules = json_gets(spec_of(o), "resources"), *rule;
+	const struct json *rules = json_gets(object_spec(o), "resources"), *rule;
 	size_t n = 0;
 
-	if (old && json_equal(spec_of(o), spec_of(old))) {
+	if (old && json_equal(object_spec(o), object_spec(old))) {
 		return 0;
 	}
 	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
@@ -514,7 +504,7 @@ enum { NAMES_SHOWN = 3, NAMES_BYTES = 64 };
 static void write_resources(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf text;
-	const struct json *rules = json_gets(spec_of(o), "resources"), *rule, *group, *resource;
+	const struct json *rules = json_gets(object_spec(o), "resources"), *rule, *group, *resource;
 	size_t n = 0, shown = 0;
 
 	buf_init(&text, 4096);
@@ -545,7 +535,7 @@ static void write_resources(const struct object *o, int64_t now_s _unused_, stru
 
 static void write_sum(const struct object *o, const char *name, struct buf *out)
 {
-	const struct json *followed = json_gets(status_of(o), "resources"), *one;
+	const struct json *followed = json_gets(object_status(o), "resources"), *one;
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; (one = list_item(followed, i)); i++) {
@@ -574,7 +564,7 @@ static void write_refused(const struct object *o, int64_t now_s _unused_, struct
 
 static void write_recording(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	struct str status = member_text(condition_find(json_gets(status_of(o), "conditions"), "Recording"), "status");
+	struct str status = member_text(condition_find(json_gets(object_status(o), "conditions"), "Recording"), "status");
 
 	json_encode_string(out, status.n ? status : STR("Unknown"));
 }

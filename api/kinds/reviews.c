@@ -37,7 +37,7 @@ KIND_REGISTER(subjectaccessreviews)
 
 static void validate_local(const struct object *o, struct field_errors *errors)
 {
-	const struct json *spec = json_gets(o->fields, "spec");
+	const struct json *spec = object_spec(o);
 	const struct json *resource = json_gets(spec, "resourceAttributes"),
 			  *nonresource = json_gets(spec, "nonResourceAttributes");
 	struct str ns = json_text(json_gets(resource, "namespace"));

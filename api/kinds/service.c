@@ -5,21 +5,16 @@
 #include "api/rules/spec_status.h"
 #include "api/upstream/upstream.h"
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static struct str select_address(const struct object *o, struct arena *a)
 {
 	(void)a;
-	return member_text(spec_of(o), "clusterIP");
+	return member_text(object_spec(o), "clusterIP");
 }
 
 static struct str select_type(const struct object *o, struct arena *a)
 {
 	(void)a;
-	return member_text(spec_of(o), "type");
+	return member_text(object_spec(o), "type");
 }
 
 static const struct selectable_field selectable[] = {
@@ -30,13 +25,13 @@ static const struct selectable_field selectable[] = {
 static void write_type(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, member_text(spec_of(o), "type"));
+	json_encode_string(out, member_text(object_spec(o), "type"));
 }
 
 static void write_address(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *address = list_item(json_gets(spec_of(o), "clusterIPs"), 0);
+	const struct json *address = list_item(json_gets(object_spec(o), "clusterIPs"), 0);
 	json_encode_string(out, address ? json_text(address) : STR("<none>"));
 }
 
@@ -51,7 +46,7 @@ enum { INGRESSES_MAX = 64 }; /* of a cell; further ones are left out */
 /* The addresses where its load balancer takes traffic: each once, sorted. */
 static void add_ingresses(struct buf *text, const struct object *o)
 {
-	const struct json *list = json_gets(json_gets(json_gets(o->fields, "status"), "loadBalancer"), "ingress"), *ingress;
+	const struct json *list = json_gets(json_gets(object_status(o), "loadBalancer"), "ingress"), *ingress;
 	struct str names[INGRESSES_MAX];
 	size_t n = 0;
 	for (uint32_t i = 0; n < INGRESSES_MAX && (ingress = list_item(list, i)); i++) {
@@ -70,12 +65,12 @@ static void add_ingresses(struct buf *text, const struct object *o)
 static void write_external(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *addresses = json_gets(spec_of(o), "externalIPs"), *address;
-	struct str type = member_text(spec_of(o), "type");
+	const struct json *addresses = json_gets(object_spec(o), "externalIPs"), *address;
+	struct str type = member_text(object_spec(o), "type");
 	bool is_balanced = str_is(type, "LoadBalancer");
 	struct buf text;
 	if (str_is(type, "ExternalName")) {
-		json_encode_string(out, member_text(spec_of(o), "externalName"));
+		json_encode_string(out, member_text(object_spec(o), "externalName"));
 		return;
 	}
 	buf_init(&text, TEXT_MAX);
@@ -92,7 +87,7 @@ static void write_external(const struct object *o, int64_t now_s, struct buf *ou
 static void write_ports(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *ports = json_gets(spec_of(o), "ports"), *port;
+	const struct json *ports = json_gets(object_spec(o), "ports"), *port;
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
 	for (uint32_t i = 0; (port = list_item(ports, i)); i++) {
@@ -111,7 +106,7 @@ static void write_ports(const struct object *o, int64_t now_s, struct buf *out)
 static void write_selector(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *selector = json_gets(spec_of(o), "selector");
+	const struct json *selector = json_gets(object_spec(o), "selector");
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
 	for (uint32_t i = 0; selector && i < selector->n; i++) {

@@ -254,45 +254,35 @@ KIND_REGISTER(storageclass)
 /* PersistentVolume: storage that is there, for a claim to be bound to. At kube-apiserver admission gives it the finalizer
  * kubernetes.io/pv-protection; here no controller would take that off, so nobody gets it. */
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static void volume_write_capacity(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *size = json_gets(json_gets(spec_of(o), "capacity"), "storage");
+	const struct json *size = json_gets(json_gets(object_spec(o), "capacity"), "storage");
 	json_encode_string(out, size ? json_text(size) : STR("0"));
 }
 
 static void volume_write_access_modes(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	volume_modes_write(json_gets(spec_of(o), "accessModes"), out);
+	volume_modes_write(json_gets(object_spec(o), "accessModes"), out);
 }
 
 static void volume_write_policy(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, member_text(spec_of(o), "persistentVolumeReclaimPolicy"));
+	json_encode_string(out, member_text(object_spec(o), "persistentVolumeReclaimPolicy"));
 }
 
 static void write_status(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : member_text(status_of(o), "phase"));
+	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : member_text(object_status(o), "phase"));
 }
 
 static void write_claim(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *claim = json_gets(spec_of(o), "claimRef");
+	const struct json *claim = json_gets(object_spec(o), "claimRef");
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
 	if (claim) {
@@ -307,26 +297,26 @@ static void write_class(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
 	const struct json *older = json_gets(o->meta.annotations, "volume.beta.kubernetes.io/storage-class");
-	json_encode_string(out, older ? json_text(older) : member_text(spec_of(o), "storageClassName"));
+	json_encode_string(out, older ? json_text(older) : member_text(object_spec(o), "storageClassName"));
 }
 
 static void volume_write_attributes_class(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *class = json_gets(spec_of(o), "volumeAttributesClassName");
+	const struct json *class = json_gets(object_spec(o), "volumeAttributesClassName");
 	json_encode_string(out, class ? json_text(class) : STR("<unset>"));
 }
 
 static void write_reason(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, member_text(status_of(o), "reason"));
+	json_encode_string(out, member_text(object_status(o), "reason"));
 }
 
 static void volume_write_mode(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, member_text(spec_of(o), "volumeMode"));
+	json_encode_string(out, member_text(object_spec(o), "volumeMode"));
 }
 
 static const struct column volume_columns[] = {
@@ -393,8 +383,7 @@ static bool is_local_source(const struct json *source)
 /* dataSource is the older name of dataSourceRef: each stands for the other where that is absent, and what it never could say is dropped. */
 static void mirror_sources(struct object *o, struct arena *a)
 {
-	struct json *spec = json_gets(o->fields, "spec"), *source = json_gets(spec, "dataSource"),
-		    *ref = json_gets(spec, "dataSourceRef");
+	struct json *spec = object_spec(o), *source = json_gets(spec, "dataSource"), *ref = json_gets(spec, "dataSourceRef");
 	if (source && !ref && !is_local_source(source)) {
 		spec = schema_with(&type_persistent_volume_claim_spec, spec, "dataSource", NULL, a);
 	} else if (source && !ref) {
@@ -402,14 +391,14 @@ static void mirror_sources(struct object *o, struct arena *a)
 	} else if (!source && ref && !member_text(ref, "namespace").n) {
 		spec = schema_with(&type_persistent_volume_claim_spec, spec, "dataSource", ref, a);
 	}
-	json_set(a, o->fields, STR("spec"), spec);
+	object_set_spec(o, spec, a);
 }
 
 static void prepare_create(struct object *o, struct arena *a)
 {
 	struct json *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
-	json_set(a, o->fields, STR("status"), status);
+	object_set_status(o, status, a);
 	mirror_sources(o, a);
 }
 
@@ -423,22 +412,22 @@ static void prepare_update(struct object *o, const struct object *old, struct ar
 static void write_volume(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	json_encode_string(out, member_text(spec_of(o), "volumeName"));
+	json_encode_string(out, member_text(object_spec(o), "volumeName"));
 }
 
 static void claim_write_capacity(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	const struct json *capacity = json_gets(json_gets(status_of(o), "capacity"), "storage");
-	bool is_bound = member_text(spec_of(o), "volumeName").n > 0;
+	const struct json *capacity = json_gets(json_gets(object_status(o), "capacity"), "storage");
+	bool is_bound = member_text(object_spec(o), "volumeName").n > 0;
 	json_encode_string(out, !is_bound ? STR("") : capacity ? json_text(capacity) : STR("0"));
 }
 
 static void claim_write_access_modes(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	bool is_bound = member_text(spec_of(o), "volumeName").n > 0;
-	volume_modes_write(is_bound ? json_gets(status_of(o), "accessModes") : NULL, out);
+	bool is_bound = member_text(object_spec(o), "volumeName").n > 0;
+	volume_modes_write(is_bound ? json_gets(object_status(o), "accessModes") : NULL, out);
 }
 
 static void write_or_unset(const struct json *text, struct buf *out)
@@ -449,13 +438,13 @@ static void write_or_unset(const struct json *text, struct buf *out)
 static void claim_write_attributes_class(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_or_unset(json_gets(spec_of(o), "volumeAttributesClassName"), out);
+	write_or_unset(json_gets(object_spec(o), "volumeAttributesClassName"), out);
 }
 
 static void write_volume_mode(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_or_unset(json_gets(spec_of(o), "volumeMode"), out);
+	write_or_unset(json_gets(object_spec(o), "volumeMode"), out);
 }
 
 static const struct column claim_columns[] = {

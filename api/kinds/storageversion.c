@@ -103,21 +103,16 @@ static const struct type storageversion_type = {
 
 /* ---- columns of StorageVersions ---- */
 
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static void write_common(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	struct str version = member_text(status_of(o), "commonEncodingVersion");
+	struct str version = member_text(object_status(o), "commonEncodingVersion");
 
 	json_encode_string(out, version.n ? version : STR("<none>"));
 }
 
 static void write_stored(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	const struct json *list = json_gets(status_of(o), "storedObjects"), *each;
+	const struct json *list = json_gets(object_status(o), "storedObjects"), *each;
 	_cleanup_(buf_done) struct buf text;
 
 	buf_init(&text, 65536);
@@ -129,7 +124,7 @@ static void write_stored(const struct object *o, int64_t now_s _unused_, struct 
 
 static void write_objects(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	const struct json *list = json_gets(status_of(o), "storedObjects"), *each;
+	const struct json *list = json_gets(object_status(o), "storedObjects"), *each;
 	int64_t n = 0;
 
 	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
@@ -263,12 +258,12 @@ static const struct type storagemigration_type = {
 
 static const struct json *resource_of(const struct object *o)
 {
-	return json_gets(json_gets(o->fields, "spec"), "resource");
+	return json_gets(object_spec(o), "resource");
 }
 
 static void prepare_create(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&migration_type_status, a));
+	object_set_status(o, schema_zero(&migration_type_status, a), a);
 }
 
 static void validate(const struct object *o, struct field_errors *errors)
@@ -289,9 +284,9 @@ static void validate(const struct object *o, struct field_errors *errors)
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
-	const struct json *spec = json_gets(o->fields, "spec");
+	const struct json *spec = object_spec(o);
 
-	if (!json_equal(spec, json_gets(old->fields, "spec"))) {
+	if (!json_equal(spec, object_spec(old))) {
 		field_invalid(errors, STR("spec"), spec, "field is immutable");
 	}
 }
@@ -313,7 +308,7 @@ static void write_resource(const struct object *o, int64_t now_s _unused_, struc
 
 static void write_version(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	struct str version = member_text(status_of(o), "storageVersion");
+	struct str version = member_text(object_status(o), "storageVersion");
 
 	json_encode_string(out, version.n ? version : STR("<none>"));
 }
@@ -321,7 +316,7 @@ static void write_version(const struct object *o, int64_t now_s _unused_, struct
 static struct str state_of(const struct object *o)
 {
 	static const char *const ends[] = {"Succeeded", "Failed", "Running"};
-	const struct json *conditions = json_gets(status_of(o), "conditions");
+	const struct json *conditions = json_gets(object_status(o), "conditions");
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		if (str_is(member_text(condition_find(conditions, ends[i]), "status"), "True")) {
@@ -338,7 +333,7 @@ static void write_state(const struct object *o, int64_t now_s _unused_, struct b
 
 static void write_count(const struct object *o, const char *name, struct buf *out)
 {
-	buf_add_int(out, member_int(json_gets(status_of(o), "objects"), name));
+	buf_add_int(out, member_int(json_gets(object_status(o), "objects"), name));
 }
 
 static void write_migrated(const struct object *o, int64_t now_s _unused_, struct buf *out)

@@ -9,27 +9,17 @@
 #include "api/workload/replica_rules.h"
 #include "api/workload/scale.h"
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 /* ---- columns ---- */
 
 static void write_replicas_wanted(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	buf_add_int(out, member_int(spec_of(o), "replicas"));
+	buf_add_int(out, member_int(object_spec(o), "replicas"));
 }
 
 #define STATUS_CELL(name, member)                                                         \
 	static void name(const struct object *o, int64_t now_s _unused_, struct buf *out) \
 	{                                                                                 \
-		buf_add_int(out, member_int(status_of(o), member));                       \
+		buf_add_int(out, member_int(object_status(o), member));                   \
 	}
 STATUS_CELL(write_replicas, "replicas")
 STATUS_CELL(write_replicas_ready, "readyReplicas")
@@ -43,23 +33,23 @@ STATUS_CELL(write_nodes_available, "numberAvailable")
 
 static void write_ready_of(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	int64_t ready = member_int(status_of(o), "readyReplicas"), wanted = member_int(spec_of(o), "replicas");
+	int64_t ready = member_int(object_status(o), "readyReplicas"), wanted = member_int(object_spec(o), "replicas");
 	buf_printf(out, "\"%lld/%lld\"", (long long)ready, (long long)wanted);
 }
 
 static void write_containers(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	pod_template_write(json_gets(spec_of(o), "template"), "name", out);
+	pod_template_write(json_gets(object_spec(o), "template"), "name", out);
 }
 
 static void write_images(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	pod_template_write(json_gets(spec_of(o), "template"), "image", out);
+	pod_template_write(json_gets(object_spec(o), "template"), "image", out);
 }
 
 static void write_label_selector(const struct object *o, struct str none, struct str invalid, struct buf *out)
 {
-	const struct json *given = json_gets(spec_of(o), "selector");
+	const struct json *given = json_gets(object_spec(o), "selector");
 	struct label_selector selector;
 	struct str problem, text = none;
 	_cleanup_(arena_done) struct arena a;
@@ -82,12 +72,12 @@ static void write_deployment_selector(const struct object *o, int64_t now_s _unu
 
 static void write_selector_labels(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	labels_write(json_gets(spec_of(o), "selector"), out);
+	labels_write(json_gets(object_spec(o), "selector"), out);
 }
 
 static void write_node_selector(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	labels_write(json_gets(json_gets(json_gets(spec_of(o), "template"), "spec"), "nodeSelector"), out);
+	labels_write(json_gets(json_gets(json_gets(object_spec(o), "template"), "spec"), "nodeSelector"), out);
 }
 
 #define COLUMNS_TEMPLATE(selector)                                                                                        \
@@ -287,7 +277,7 @@ KIND_REGISTER(daemonset)
 
 static struct str select_replicas(const struct object *o, struct arena *a)
 {
-	return arena_printf(a, "%lld", (long long)member_int(status_of(o), "replicas"));
+	return arena_printf(a, "%lld", (long long)member_int(object_status(o), "replicas"));
 }
 
 static const struct selectable_field controller_selectable[] = {

@@ -40,6 +40,27 @@ static inline bool meta_is_deleting(const struct meta *m)
 	return m->deletion_timestamp.n > 0;
 }
 
+/* The objects `spec` and `status` of those kinds that have them. NULL: there is none. */
+static inline struct json *object_spec(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static inline struct json *object_status(const struct object *o)
+{
+	return json_gets(o->fields, "status");
+}
+
+static inline void object_set_spec(struct object *o, struct json *spec, struct arena *a)
+{
+	json_set(a, o->fields, STR("spec"), spec);
+}
+
+static inline void object_set_status(struct object *o, struct json *status, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), status);
+}
+
 struct owner_reference {
 	struct str api_version, kind, name, uid;
 	bool is_controller, blocks_deletion;

@@ -8,11 +8,6 @@
 
 /* ---- rules ---- */
 
-static const struct json *spec(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static bool is_list_operator(struct str operator)
 {
 	return str_is(operator, "In") || str_is(operator, "NotIn");
@@ -100,8 +95,8 @@ struct json *shown_nonresource(const struct json *attributes, struct arena *a)
 /* Exactly one: upstream's message names the field in its own Go form, hence shown_nonresource(). */
 static void validate_choice(const struct object *o, struct field_errors *errors)
 {
-	const struct json *resource = json_gets(spec(o), "resourceAttributes");
-	const struct json *nonresource = json_gets(spec(o), "nonResourceAttributes");
+	const struct json *resource = json_gets(object_spec(o), "resourceAttributes");
+	const struct json *nonresource = json_gets(object_spec(o), "nonResourceAttributes");
 	if (resource && nonresource) {
 		field_invalid(errors, STR("spec.nonResourceAttributes"), shown_nonresource(nonresource, errors->arena),
 			"cannot be specified in combination with resourceAttributes");
@@ -114,7 +109,7 @@ static void validate_choice(const struct object *o, struct field_errors *errors)
 
 static void validate_selectors(const struct object *o, struct field_errors *errors)
 {
-	const struct json *resource = json_gets(spec(o), "resourceAttributes");
+	const struct json *resource = json_gets(object_spec(o), "resourceAttributes");
 	validate_selector(resource, "fieldSelector", validate_field_requirement, errors);
 	validate_selector(resource, "labelSelector", validate_label_requirement, errors);
 }
@@ -128,7 +123,7 @@ void validate_self_access_spec(const struct object *o, struct field_errors *erro
 void validate_access_spec(const struct object *o, struct field_errors *errors)
 {
 	validate_choice(o, errors);
-	if (!json_text(json_gets(spec(o), "user")).n && !json_gets(spec(o), "groups")) {
+	if (!json_text(json_gets(object_spec(o), "user")).n && !json_gets(object_spec(o), "groups")) {
 		field_invalid_str(errors, STR("spec.user"), STR(""), "at least one of user or group must be specified");
 	}
 	validate_selectors(o, errors);

@@ -14,20 +14,20 @@ const char *const resets_spec[] = {"spec", NULL};
 void keep_status(struct object *o, const struct object *old, struct arena *a)
 {
 	assert(o->kind == old->kind);
-	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
+	object_set_status(o, object_status(old), a);
 }
 
 void merge_status(struct object *stored, const struct object *sent, struct arena *a)
 {
 	assert(stored->kind == sent->kind);
 	stored->meta = sent->meta;
-	json_set(a, stored->fields, STR("status"), json_gets(sent->fields, "status"));
+	object_set_status(stored, object_status(sent), a);
 }
 
 bool bumps_generation_of_spec(const struct object *o, const struct object *old)
 {
 	assert(o->kind == old->kind);
-	return !json_equal(json_gets(o->fields, "spec"), json_gets(old->fields, "spec"));
+	return !json_equal(object_spec(o), object_spec(old));
 }
 
 /* ---- conditions: ValidateConditions of k8s.io/apimachinery/pkg/apis/meta/v1/validation ---- */

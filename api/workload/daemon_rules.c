@@ -13,16 +13,6 @@
 /* Counts the changes of the template. It was a field of older versions; kubectl still reads it. */
 #define ANNOTATION_GENERATION STR("deprecated.daemonset.template.generation")
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 /* ---- generation of the template ---- */
 
 static struct str generation_text(const struct object *o)
@@ -75,7 +65,7 @@ static struct json *default_strategy(const struct json *given, struct arena *a)
 
 void daemon_set_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = spec_of(o);
+	struct json *spec = object_spec(o);
 	const struct json *template = json_gets(spec, "template");
 	int64_t n;
 	if (template) {
@@ -83,7 +73,7 @@ void daemon_set_set_defaults(struct object *o, struct arena *a)
 	}
 	spec = schema_with(
 		&type_apps_daemon_set_spec, spec, "updateStrategy", default_strategy(json_gets(spec, "updateStrategy"), a), a);
-	json_set(a, o->fields, STR("spec"), spec);
+	object_set_spec(o, spec, a);
 	if (!has_generation(o) || str_to_int64(generation_text(o), &n)) {
 		put_generation(o, generation_of(o), a);
 	}
@@ -92,7 +82,7 @@ void daemon_set_set_defaults(struct object *o, struct arena *a)
 void daemon_set_prepare_create(struct object *o, struct arena *a)
 {
 	int64_t n;
-	json_set(a, o->fields, STR("status"), schema_zero(&type_apps_daemon_set_status, a));
+	object_set_status(o, schema_zero(&type_apps_daemon_set_status, a), a);
 	if (!has_generation(o) || str_to_int64(generation_text(o), &n)) {
 		put_generation(o, MAX(generation_of(o), 1), a);
 	}
@@ -106,7 +96,7 @@ void daemon_set_prepare_update(struct object *o, const struct object *old, struc
 	if (has_generation(o) && !str_to_int64(generation_text(o), &given)) {
 		return;
 	}
-	bool is_same = is_same_value(json_gets(spec_of(o), "template"), json_gets(spec_of(old), "template"));
+	bool is_same = is_same_value(json_gets(object_spec(o), "template"), json_gets(object_spec(old), "template"));
 	put_generation(o, is_same || n == INT64_MAX ? n : n + 1, a);
 }
 
@@ -178,7 +168,7 @@ static void check_pods(struct field_errors *e, const struct where *at, const str
 void daemon_set_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = spec_of(o);
+	const struct json *spec = object_spec(o);
 	check_generation(o, errors);
 	check_pods(errors, at, spec);
 	check_not_negative(errors, WHERE(at, "minReadySeconds"), json_gets(spec, "minReadySeconds"));
@@ -189,8 +179,8 @@ void daemon_set_validate(const struct object *o, struct field_errors *errors)
 void daemon_set_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
-	check_fixed(errors, WHERE(WHERE(NULL, "spec"), "selector"), json_gets(spec_of(o), "selector"),
-		json_gets(spec_of(old), "selector"));
+	check_fixed(errors, WHERE(WHERE(NULL, "spec"), "selector"), json_gets(object_spec(o), "selector"),
+		json_gets(object_spec(old), "selector"));
 	daemon_set_validate(o, errors);
 }
 
@@ -200,6 +190,6 @@ void daemon_set_validate_status(const struct object *o, const struct object *old
 	static const char *const counts[] = {"currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled",
 		"numberReady", "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
 		"collisionCount", NULL};
-	check_counts(errors, status_of(o), counts);
-	check_collisions(errors, status_of(o), status_of(old));
+	check_counts(errors, object_status(o), counts);
+	check_collisions(errors, object_status(o), object_status(old));
 }

@@ -20,16 +20,6 @@
 #define LABEL_OLD_UID STR("controller-uid")
 #define LABEL_OLD_NAME STR("job-name")
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static const struct json *labels_of(const struct json *spec)
 {
 	return json_gets(json_gets(json_gets(spec, "template"), "metadata"), "labels");
@@ -50,7 +40,7 @@ static struct json *with_template_defaults(struct json *spec, struct arena *a)
 
 void job_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = with_template_defaults(spec_of(o), a);
+	struct json *spec = with_template_defaults(object_spec(o), a);
 	bool has_per_index = json_gets(spec, "backoffLimitPerIndex") != NULL;
 	const char *replaced = json_gets(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed";
 	if (!json_gets(spec, "parallelism")) {
@@ -62,7 +52,7 @@ void job_set_defaults(struct object *o, struct arena *a)
 	spec = with_default(spec, "suspend", json_bool(a, false), a);
 	spec = with_default(spec, "podReplacementPolicy", json_string(a, str_of(replaced)), a);
 	spec = with_default(spec, "manualSelector", json_bool(a, false), a);
-	json_set(a, o->fields, STR("spec"), spec);
+	object_set_spec(o, spec, a);
 	if (!o->meta.labels && labels_of(spec)) {
 		o->meta.labels = json_gets(json_gets(json_gets(spec, "template"), "metadata"), "labels");
 	}
@@ -95,7 +85,7 @@ static struct json *generated_labels(const struct object *o, const struct json *
 
 static struct json *generated_selector(const struct object *o, struct arena *a)
 {
-	const struct json *given = json_gets(spec_of(o), "selector");
+	const struct json *given = json_gets(object_spec(o), "selector");
 	struct json *labels = with_label(json_gets(given, "matchLabels"), LABEL_UID, o->meta.uid, a);
 	return schema_with(&type_label_selector, given ? json_copy(a, given) : json_object(a), "matchLabels", labels, a);
 }
@@ -110,7 +100,7 @@ static struct json *with_labels(const struct json *template, struct json *labels
 
 void job_prepare_create(struct object *o, struct arena *a)
 {
-	struct json *spec = spec_of(o);
+	struct json *spec = object_spec(o);
 	const struct json *template = json_gets(spec, "template"), *labels = labels_of(spec);
 	/* Labels that are the template's by default get what it gets. */
 	bool is_shared = !o->meta.labels || o->meta.labels == labels;
@@ -120,23 +110,23 @@ void job_prepare_create(struct object *o, struct arena *a)
 		spec = schema_with(&type_batch_job_spec, spec, "template", with_labels(template, all, a), a);
 		o->meta.labels = is_shared ? json_copy(a, all) : o->meta.labels;
 	}
-	json_set(a, o->fields, STR("spec"), spec);
-	json_set(a, o->fields, STR("status"), schema_zero(&type_batch_job_status, a));
+	object_set_spec(o, spec, a);
+	object_set_status(o, schema_zero(&type_batch_job_status, a), a);
 }
 
 void cron_job_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = spec_of(o), *template = json_gets(spec, "jobTemplate");
+	struct json *spec = object_spec(o), *template = json_gets(spec, "jobTemplate");
 	struct json *job = json_gets(template, "spec");
 	if (job) {
 		template = schema_with(&type_batch_job_template_spec, template, "spec", with_template_defaults(job, a), a);
-		json_set(a, o->fields, STR("spec"), schema_with(&type_batch_cron_job_spec, spec, "jobTemplate", template, a));
+		object_set_spec(o, schema_with(&type_batch_cron_job_spec, spec, "jobTemplate", template, a), a);
 	}
 }
 
 void cron_job_prepare_create(struct object *o, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(&type_batch_cron_job_status, a));
+	object_set_status(o, schema_zero(&type_batch_cron_job_status, a), a);
 }
 
 /* ---- warnings ---- */
@@ -160,7 +150,7 @@ static bool is_hard_to_track(const struct json *spec)
 size_t job_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
 	size_t n = warn_of_name(o, old, ret);
-	if (is_hard_to_track(spec_of(o)) && (!old || !json_equal(spec_of(o), spec_of(old)))) {
+	if (is_hard_to_track(object_spec(o)) && (!old || !json_equal(object_spec(o), object_spec(old)))) {
 		ret[n++] = STR("spec" MANY_INDEXES);
 	}
 	return n;
@@ -169,11 +159,11 @@ size_t job_warn(const struct object *o, const struct object *old, struct str ret
 size_t cron_job_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
 	size_t n = warn_of_name(o, old, ret);
-	const struct json *job = json_gets(json_gets(spec_of(o), "jobTemplate"), "spec");
-	if (is_hard_to_track(job) && (!old || !json_equal(spec_of(o), spec_of(old)))) {
+	const struct json *job = json_gets(json_gets(object_spec(o), "jobTemplate"), "spec");
+	if (is_hard_to_track(job) && (!old || !json_equal(object_spec(o), object_spec(old)))) {
 		ret[n++] = STR("spec.jobTemplate.spec" MANY_INDEXES);
 	}
-	if (old && str_contains(member_text(spec_of(o), "schedule"), STR("TZ"))) {
+	if (old && str_contains(member_text(object_spec(o), "schedule"), STR("TZ"))) {
 		ret[n++] = STR("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
 			       "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details");
 	}
@@ -555,7 +545,7 @@ static void check_label(struct field_errors *e, const struct json *labels, struc
 /* has_new: with the labels that have a domain, which old Jobs lack. */
 static void check_generated(struct field_errors *e, const struct object *o, bool has_new)
 {
-	const struct json *spec = spec_of(o), *given = json_gets(spec, "selector"), *labels = labels_of(spec);
+	const struct json *spec = object_spec(o), *given = json_gets(spec, "selector"), *labels = labels_of(spec);
 	struct json *expected =
 		with_label(with_label(NULL, LABEL_OLD_NAME, o->meta.name, e->arena), LABEL_OLD_UID, o->meta.uid, e->arena);
 	struct label_selector selector;
@@ -580,9 +570,9 @@ static void check_generated(struct field_errors *e, const struct object *o, bool
 static void check_host_name(struct field_errors *e, const struct object *o)
 {
 	const char *messages[VALIDATE_MESSAGES_MAX];
-	int64_t n = member_int(spec_of(o), "completions");
+	int64_t n = member_int(object_spec(o), "completions");
 	struct str host = arena_printf(e->arena, STR_FMT "-%lld", STR_ARG(o->meta.name), (long long)n - 1);
-	if (str_is(member_text(spec_of(o), "completionMode"), "Indexed") && n > 0 && validate_dns_label(host, messages)) {
+	if (str_is(member_text(object_spec(o), "completionMode"), "Indexed") && n > 0 && validate_dns_label(host, messages)) {
 		field_invalid_str(e, where_path(WHERE(WHERE(NULL, "metadata"), "name"), e->arena), o->meta.name,
 			"will not able to create pod with invalid DNS label: " STR_FMT, STR_ARG(host));
 	}
@@ -591,7 +581,7 @@ static void check_host_name(struct field_errors *e, const struct object *o)
 static void check_job(struct field_errors *e, const struct object *o, bool has_new_labels)
 {
 	check_generated(e, o, has_new_labels);
-	check_spec(e, spec_of(o));
+	check_spec(e, object_spec(o));
 	check_host_name(e, o);
 }
 
@@ -614,8 +604,8 @@ static void check_completions(struct field_errors *e, const struct where *at, co
 /* Before pods of it run, a Job may be sent elsewhere, and its containers may get other resources. */
 static bool may_change_template(const struct object *old)
 {
-	bool has_not_started = !json_gets(status_of(old), "startTime") || job_has_condition(old, "Suspended");
-	return member_is_true(spec_of(old), "suspend") && has_not_started && member_int(status_of(old), "active") == 0;
+	bool has_not_started = !json_gets(object_status(old), "startTime") || job_has_condition(old, "Suspended");
+	return member_is_true(object_spec(old), "suspend") && has_not_started && member_int(object_status(old), "active") == 0;
 }
 
 /* A copy of an object with a member of another one, or without it. */
@@ -677,7 +667,7 @@ static struct json *allowed_pod(const struct json *now, const struct json *befor
 static void check_template_change(
 	struct field_errors *e, const struct where *at, const struct json *spec, const struct object *old)
 {
-	const struct json *now = json_gets(spec, "template"), *before = json_gets(spec_of(old), "template");
+	const struct json *now = json_gets(spec, "template"), *before = json_gets(object_spec(old), "template");
 	const struct json *pod = json_gets(now, "spec"), *old_pod = json_gets(before, "spec");
 	if (!may_change_template(old)) {
 		check_fixed(e, at, now, before);
@@ -692,7 +682,7 @@ void job_validate_update(const struct object *o, const struct object *old, struc
 	static const char *const fixed[] = {
 		"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"};
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = spec_of(o), *old_spec = spec_of(old), *old_labels = labels_of(old_spec);
+	const struct json *spec = object_spec(o), *old_spec = object_spec(old), *old_labels = labels_of(old_spec);
 	check_job(errors, o, json_get(old_labels, LABEL_NAME) && json_get(old_labels, LABEL_UID));
 	check_spec(errors, spec);
 	check_completions(errors, WHERE(at, "completions"), spec, old_spec);
@@ -775,7 +765,7 @@ enum { CRON_JOB_NAME_MAX = 52 }; /* characters of a CronJob's name: its Jobs hav
 
 void cron_job_validate(const struct object *o, struct field_errors *errors)
 {
-	check_cron_job(errors, spec_of(o), NULL);
+	check_cron_job(errors, object_spec(o), NULL);
 	if (o->meta.name.n > CRON_JOB_NAME_MAX) {
 		refuse_text(errors, WHERE(WHERE(NULL, "metadata"), "name"), o->meta.name, "must be no more than 52 characters");
 	}
@@ -784,5 +774,5 @@ void cron_job_validate(const struct object *o, struct field_errors *errors)
 void cron_job_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
-	check_cron_job(errors, spec_of(o), spec_of(old));
+	check_cron_job(errors, object_spec(o), object_spec(old));
 }

@@ -9,19 +9,9 @@
 
 #include <assert.h>
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static bool has_condition(const struct object *o, const char *type, const char *value)
 {
-	const struct json *list = json_gets(status_of(o), "conditions"), *each;
+	const struct json *list = json_gets(object_status(o), "conditions"), *each;
 	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
 		if (str_is(member_text(each, "type"), type) && str_is(member_text(each, "status"), value)) {
 			return true;
@@ -270,9 +260,9 @@ void job_validate_status(const struct object *o, const struct object *old, struc
 {
 	assert(o->kind == old->kind);
 	static const char *const counts[] = {"active", "succeeded", "failed", "ready", "terminating", NULL};
-	struct status_check c = {.spec = spec_of(o),
-		.status = status_of(o),
-		.old = status_of(old),
+	struct status_check c = {.spec = object_spec(o),
+		.status = object_status(o),
+		.old = object_status(old),
 		.now = outcome_of(o),
 		.before = outcome_of(old),
 		.e = errors};

@@ -10,24 +10,14 @@
 
 #include <assert.h>
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static void put_spec(struct object *o, struct json *spec, struct arena *a)
 {
-	json_set(a, o->fields, STR("spec"), spec);
+	object_set_spec(o, spec, a);
 }
 
 static void put_status(struct object *o, const struct type *type, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), schema_zero(type, a));
+	object_set_status(o, schema_zero(type, a), a);
 }
 
 /* ---- warnings ---- */
@@ -64,7 +54,7 @@ static struct json *with_template_defaults(const struct type *type, struct json 
 
 void replica_set_set_defaults(struct object *o, struct arena *a)
 {
-	put_spec(o, with_template_defaults(&type_apps_replica_set_spec, spec_of(o), a), a);
+	put_spec(o, with_template_defaults(&type_apps_replica_set_spec, object_spec(o), a), a);
 }
 
 void replica_set_prepare_create(struct object *o, struct arena *a)
@@ -106,7 +96,7 @@ static void check_pods(struct field_errors *e, const struct where *at, const str
 void replica_set_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = spec_of(o);
+	const struct json *spec = object_spec(o);
 	check_not_negative(errors, WHERE(at, "replicas"), json_gets(spec, "replicas"));
 	check_not_negative(errors, WHERE(at, "minReadySeconds"), json_gets(spec, "minReadySeconds"));
 	check_pods(errors, at, spec);
@@ -114,8 +104,8 @@ void replica_set_validate(const struct object *o, struct field_errors *errors)
 
 static void check_same_selector(const struct object *o, const struct object *old, struct field_errors *errors)
 {
-	check_fixed(errors, WHERE(WHERE(NULL, "spec"), "selector"), json_gets(spec_of(o), "selector"),
-		json_gets(spec_of(old), "selector"));
+	check_fixed(errors, WHERE(WHERE(NULL, "spec"), "selector"), json_gets(object_spec(o), "selector"),
+		json_gets(object_spec(old), "selector"));
 }
 
 void replica_set_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
@@ -132,7 +122,7 @@ void replica_set_validate_status(const struct object *o, const struct object *ol
 {
 	static const char *const counts[] = {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
 		"observedGeneration", "terminatingReplicas", NULL};
-	const struct json *status = status_of(o);
+	const struct json *status = object_status(o);
 	check_counts(errors, status, counts);
 	check_at_most(errors, status, "fullyLabeledReplicas", "replicas", too_many);
 	check_at_most(errors, status, "readyReplicas", "replicas", too_many);
@@ -191,7 +181,7 @@ static void settle_rollback(struct object *o, struct arena *a)
 
 void deployment_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = with_template_defaults(&type_apps_deployment_spec, spec_of(o), a);
+	struct json *spec = with_template_defaults(&type_apps_deployment_spec, object_spec(o), a);
 	struct json *strategy = default_strategy(json_gets(spec, "strategy"), a);
 	settle_rollback(o, a);
 	put_spec(o, schema_with(&type_apps_deployment_spec, spec, "strategy", strategy, a), a);
@@ -270,7 +260,7 @@ static void check_deadline(struct field_errors *e, const struct where *at, const
 void deployment_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = spec_of(o);
+	const struct json *spec = object_spec(o);
 	check_not_negative(errors, WHERE(at, "replicas"), json_gets(spec, "replicas"));
 	check_pods(errors, at, spec);
 	check_strategy(errors, WHERE(at, "strategy"), json_gets(spec, "strategy"));
@@ -292,13 +282,13 @@ void deployment_validate_status(const struct object *o, const struct object *old
 	assert(o->kind == old->kind);
 	static const char *const counts[] = {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas",
 		"availableReplicas", "unavailableReplicas", "terminatingReplicas", "collisionCount", NULL};
-	const struct json *status = status_of(o);
+	const struct json *status = object_status(o);
 	check_counts(errors, status, counts);
 	check_at_most(errors, status, "updatedReplicas", "replicas", too_many);
 	check_at_most(errors, status, "readyReplicas", "replicas", too_many);
 	check_at_most(errors, status, "availableReplicas", "replicas", too_many);
 	check_at_most(errors, status, "availableReplicas", "readyReplicas", too_few_ready);
-	check_collisions(errors, status, status_of(old));
+	check_collisions(errors, status, object_status(old));
 }
 
 /* ---- ReplicationController ---- */
@@ -306,7 +296,7 @@ void deployment_validate_status(const struct object *o, const struct object *old
 /* A ReplicationController has only pods of its template. So the template says which labels to select, and which to have. */
 void replication_controller_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = with_template_defaults(&type_replication_controller_spec, spec_of(o), a);
+	struct json *spec = with_template_defaults(&type_replication_controller_spec, object_spec(o), a);
 	struct json *labels = json_gets(json_gets(json_gets(spec, "template"), "metadata"), "labels");
 	if (labels && member_count(spec, "selector") == 0) {
 		spec = schema_with(&type_replication_controller_spec, spec, "selector", labels, a);
@@ -352,7 +342,7 @@ static void check_controlled(struct field_errors *e, const struct where *at, con
 void replication_controller_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct where *at = WHERE(NULL, "spec");
-	const struct json *spec = spec_of(o);
+	const struct json *spec = object_spec(o);
 	check_not_negative(errors, WHERE(at, "minReadySeconds"), json_gets(spec, "minReadySeconds"));
 	if (member_count(spec, "selector") == 0) {
 		refuse_absent(errors, WHERE(at, "selector"), "");

@@ -34,7 +34,7 @@ static struct json *labels_text(const struct json *labels, struct arena *a)
 
 static struct json *show_with(const struct object *o, struct json *selector, struct arena *a)
 {
-	const struct json *spec = json_gets(o->fields, "spec"), *status = json_gets(o->fields, "status");
+	const struct json *spec = object_spec(o), *status = object_status(o);
 	struct json *fields = json_object(a), *counts = count_of(status, &type_autoscaling_scale_status, a);
 	counts = schema_with(&type_autoscaling_scale_status, counts, "selector", selector, a);
 	json_add(a, fields, STR("spec"), count_of(spec, &type_autoscaling_scale_spec, a));
@@ -44,7 +44,7 @@ static struct json *show_with(const struct object *o, struct json *selector, str
 
 static const struct json *selector_of(const struct object *o)
 {
-	return json_gets(json_gets(o->fields, "spec"), "selector");
+	return json_gets(object_spec(o), "selector");
 }
 
 static struct json *show(const struct object *o, struct arena *a)
@@ -59,14 +59,14 @@ static struct json *show_labels(const struct object *o, struct arena *a)
 
 static void take(struct object *o, const struct object *sent, struct arena *a)
 {
-	struct json *spec = json_copy(a, json_gets(o->fields, "spec"));
-	json_set(a, spec, STR("replicas"), json_int(a, member_int(json_gets(sent->fields, "spec"), "replicas")));
-	json_set(a, o->fields, STR("spec"), spec);
+	struct json *spec = json_copy(a, object_spec(o));
+	json_set(a, spec, STR("replicas"), json_int(a, member_int(object_spec(sent), "replicas")));
+	object_set_spec(o, spec, a);
 }
 
 static void validate(const struct object *o, struct field_errors *errors)
 {
-	check_not_negative(errors, WHERE(WHERE(NULL, "spec"), "replicas"), json_gets(json_gets(o->fields, "spec"), "replicas"));
+	check_not_negative(errors, WHERE(WHERE(NULL, "spec"), "replicas"), json_gets(object_spec(o), "replicas"));
 }
 
 static void write_count(const struct object *o, const char *part, struct buf *out)

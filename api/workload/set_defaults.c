@@ -11,14 +11,9 @@
 
 #include <assert.h>
 
-static struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static void put_spec(struct object *o, struct json *spec, struct arena *a)
 {
-	json_set(a, o->fields, STR("spec"), spec);
+	object_set_spec(o, spec, a);
 }
 
 /* ---- defaults ---- */
@@ -77,7 +72,7 @@ static struct json *with_default(struct json *spec, const char *name, struct jso
 
 void set_set_defaults(struct object *o, struct arena *a)
 {
-	struct json *spec = spec_of(o);
+	struct json *spec = object_spec(o);
 	const struct {
 		const char *name;
 		struct json *value;
@@ -163,16 +158,16 @@ static void annotate(struct object *o, struct json *value, struct arena *a)
 
 void set_prepare_create(struct object *o, struct arena *a)
 {
-	struct json *spec = without_max_unavailable(spec_of(o), a);
+	struct json *spec = without_max_unavailable(object_spec(o), a);
 	put_spec(o, schema_with(&type_set_spec, spec, "templateGeneration", json_int(a, 1), a), a);
-	json_set(a, o->fields, STR("status"), schema_zero(&type_set_status, a));
+	object_set_status(o, schema_zero(&type_set_status, a), a);
 	annotate(o, json_string(a, STR("true")), a);
 }
 
 void set_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	assert(o->kind == old->kind);
-	struct json *spec = spec_of(o), *old_spec = spec_of(old);
+	struct json *spec = object_spec(o), *old_spec = object_spec(old);
 	keep_status(o, old, a);
 	spec = has_max_unavailable(old_spec) ? spec : without_max_unavailable(spec, a);
 	put_spec(o, schema_with(&type_set_spec, spec, "templateGeneration", next_generation(spec, old_spec, a), a), a);

@@ -27,16 +27,6 @@ bool set_is_same(const struct json *x, const struct json *y)
 	return is_same_value(x, y);
 }
 
-static const struct json *set_spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 /* ---- strategies ---- */
 
 static const struct json *or_null(const struct json *j, struct arena *a)
@@ -237,7 +227,7 @@ static void check_spec(const struct set_check *c)
 
 void set_validate(const struct object *o, struct field_errors *errors)
 {
-	const struct set_check c = {.errors = errors, .spec = set_spec_of(o), .is_beta = set_is_beta(o)};
+	const struct set_check c = {.errors = errors, .spec = object_spec(o), .is_beta = set_is_beta(o)};
 	check_spec(&c);
 	if (c.is_beta) {
 		set_validate_beta(o, NULL, errors);
@@ -247,7 +237,7 @@ void set_validate(const struct object *o, struct field_errors *errors)
 static bool was_valid(const struct object *old, struct arena *a)
 {
 	struct field_errors errors;
-	const struct set_check c = {.errors = &errors, .spec = set_spec_of(old), .is_update = true};
+	const struct set_check c = {.errors = &errors, .spec = object_spec(old), .is_update = true};
 	field_errors_init(&errors, a);
 	check_spec(&c);
 	return errors.n == 0;
@@ -256,7 +246,7 @@ static bool was_valid(const struct object *old, struct arena *a)
 static void check_update(const struct object *o, const struct object *old, bool is_beta, struct field_errors *errors)
 {
 	const struct set_check c = {.errors = errors,
-		.spec = set_spec_of(o),
+		.spec = object_spec(o),
 		.is_beta = is_beta,
 		.is_update = true,
 		.skips_template = !was_valid(old, errors->arena)};
@@ -279,7 +269,7 @@ static void set_check_fixed(const struct object *o, const struct object *old, st
 {
 	for (const struct field *f = type_set_spec.fields; f->name; f++) {
 		if (is_fixed(f->name) &&
-			!set_is_same(json_gets(set_spec_of(o), f->name), json_gets(set_spec_of(old), f->name))) {
+			!set_is_same(json_gets(object_spec(o), f->name), json_gets(object_spec(old), f->name))) {
 			refuse_forbidden(errors, WHERE(NULL, "spec"),
 				"updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
 				"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
@@ -316,13 +306,13 @@ void set_validate_status(const struct object *o, const struct object *old, struc
 		"availableReplicas", "observedGeneration", "collisionCount", "templateGeneration", "targetTemplateGeneration",
 		NULL};
 	static const char *const counts[] = {"readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"};
-	const struct json *status = status_of(o);
+	const struct json *status = object_status(o);
 	check_counts(errors, status, numbers);
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		check_at_most(errors, status, counts[i], "replicas", "cannot be greater than status.replicas");
 	}
 	check_at_most(errors, status, "availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas");
-	check_collisions(errors, status, status_of(old));
+	check_collisions(errors, status, object_status(old));
 }
 
 /* The rules for objects written through annals.dev/v1beta1 itself. They do not apply to its
@@ -333,7 +323,7 @@ enum { HISTORY_LIMIT_MIN = 2 };
 
 static const struct json *beta_spec_of(const struct object *o)
 {
-	return o ? json_gets(o->fields, "spec") : NULL;
+	return o ? object_spec(o) : NULL;
 }
 
 bool set_is_beta(const struct object *o)

@@ -11,15 +11,10 @@
 #include "server/request/respond.h"
 #include "server/write/write.h"
 
-static const struct json *spec(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 /* The answer replaces the status that the question may have had. */
 static void set_status(struct request *q, struct object *o, struct json *status)
 {
-	json_set(q->a, o->fields, STR("status"), status);
+	object_set_status(o, status, q->a);
 }
 
 /* ---- what selectors say that cannot be read is not taken into account, and the answer says so ---- */
@@ -83,7 +78,7 @@ static struct readable selector_read(const struct selector_row *row, const struc
 
 static struct str evaluation_error(const struct object *o, struct arena *a)
 {
-	const struct json *resource = json_gets(spec(o), "resourceAttributes");
+	const struct json *resource = json_gets(object_spec(o), "resourceAttributes");
 	struct str error = STR("");
 
 	for (size_t i = 0; i < ARRAY_SIZE(selector_rows); i++) {
@@ -100,8 +95,8 @@ static struct str evaluation_error(const struct object *o, struct arena *a)
 
 static struct authz_attributes attributes_of(const struct object *o, const struct user *user)
 {
-	const struct json *resource = json_gets(spec(o), "resourceAttributes");
-	const struct json *path = json_gets(spec(o), "nonResourceAttributes");
+	const struct json *resource = json_gets(object_spec(o), "resourceAttributes");
+	const struct json *path = json_gets(object_spec(o), "nonResourceAttributes");
 	struct str version = member_text(resource, "version");
 
 	if (!resource) {
@@ -139,9 +134,10 @@ static int answer_self_access(struct request *q, struct object *o)
 
 static int answer_access(struct request *q, struct object *o)
 {
-	const struct json *groups = json_gets(spec(o), "groups");
-	struct user user = {
-		.name = member_text(spec(o), "user"), .uid = member_text(spec(o), "uid"), .n_groups = groups ? groups->n : 0};
+	const struct json *groups = json_gets(object_spec(o), "groups");
+	struct user user = {.name = member_text(object_spec(o), "user"),
+		.uid = member_text(object_spec(o), "uid"),
+		.n_groups = groups ? groups->n : 0};
 	struct str *names = arena_array(q->a, struct str, user.n_groups + 1);
 
 	for (size_t i = 0; i < user.n_groups; i++) {
@@ -154,7 +150,7 @@ static int answer_access(struct request *q, struct object *o)
 
 static int answer_rules(struct request *q, struct object *o)
 {
-	struct str ns = member_text(spec(o), "namespace");
+	struct str ns = member_text(object_spec(o), "namespace");
 	struct authz_rules rules;
 	struct json *status = json_object(q->a);
 
@@ -167,7 +163,7 @@ static int answer_rules(struct request *q, struct object *o)
 	json_add(q->a, status, STR("nonResourceRules"), rules.paths);
 	json_add(q->a, status, STR("incomplete"), json_bool(q->a, false));
 	o->meta = (struct meta){0};
-	json_set(q->a, o->fields, STR("spec"), json_object(q->a));
+	object_set_spec(o, json_object(q->a), q->a);
 	set_status(q, o, status);
 	return 0;
 }
@@ -186,7 +182,7 @@ static int answer_self(struct request *q, struct object *o)
 
 static int answer_token(struct request *q, struct object *o)
 {
-	struct str token = member_text(spec(o), "token");
+	struct str token = member_text(object_spec(o), "token");
 	struct json *status = json_object(q->a);
 	struct user *user;
 

@@ -270,7 +270,7 @@ static bool recorder_names(const struct cached *recorder, const struct version *
 	if (cached_object(&o, recorder, a)) {
 		return false;
 	}
-	rules = json_gets(json_gets(o->fields, "spec"), "resources");
+	rules = json_gets(object_spec(o), "resources");
 	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
 		if (rule_names(json_gets(rule, "groups"), str_of(v->group)) &&
 			rule_names(json_gets(rule, "resources"), resource)) {

@@ -22,8 +22,8 @@ static bool is_true(const struct json *conditions, const char *type)
 
 void migration_read(struct migration *ret, const struct object *o)
 {
-	const struct json *resource = json_gets(json_gets(o->fields, "spec"), "resource");
-	const struct json *status = json_gets(o->fields, "status"), *conditions = json_gets(status, "conditions");
+	const struct json *resource = json_gets(object_spec(o), "resource");
+	const struct json *status = object_status(o), *conditions = json_gets(status, "conditions");
 
 	*ret = (struct migration){
 		.name = o->meta.name,

@@ -364,7 +364,7 @@ static void version_report(struct migrator *m, const struct agreement_view *view
 
 	r.old = old;
 	if (old && cached_object(&o, old, a) == 0) {
-		old_status = json_gets(o->fields, "status");
+		old_status = object_status(o);
 	}
 	cache_census(m->options.cache, k, &census);
 	r.status =
@@ -401,7 +401,7 @@ static bool is_over(const struct agreement_view *view, const struct cached *vers
 	if (cached_object(&o, version, a)) {
 		return false;
 	}
-	servers = json_gets(json_gets(o->fields, "status"), "storageVersions");
+	servers = json_gets(object_status(o), "storageVersions");
 	for (uint32_t i = 0; (each = list_item(servers, i)); i++) {
 		if (agreement_view_find(view, member_text(each, "apiServerID"))) {
 			return false;

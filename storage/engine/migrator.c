@@ -251,7 +251,7 @@ static struct object *new_object(const struct record *r, struct arena *a)
 		json_add(a, o->meta.labels, str_of(r->label), json_string(a, str_of(r->value)));
 	}
 	if (r->spec) {
-		json_set(a, o->fields, STR("spec"), member_of_kind(r->kind, "spec", r->spec, a));
+		object_set_spec(o, member_of_kind(r->kind, "spec", r->spec, a), a);
 	}
 	return o;
 }
@@ -265,7 +265,7 @@ static struct object *record_object(const struct record *r, struct arena *a)
 	} else if (cached_object(&o, r->old, a)) {
 		return NULL;
 	}
-	json_set(a, o->fields, STR("status"), member_of_kind(r->kind, "status", r->status, a));
+	object_set_status(o, member_of_kind(r->kind, "status", r->status, a), a);
 	return o;
 }
 

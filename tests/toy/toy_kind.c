@@ -46,7 +46,7 @@ static const struct type toy_type = {
 
 static struct json *spec_size(const struct object *o)
 {
-	return json_gets(json_gets(o->fields, "spec"), "size");
+	return json_gets(object_spec(o), "size");
 }
 
 static void prepare_create(struct object *o, struct arena *a)
@@ -57,16 +57,16 @@ static void prepare_create(struct object *o, struct arena *a)
 
 static void keep_status(struct object *o, const struct object *old, struct arena *a)
 {
-	struct json *status = json_gets(old->fields, "status");
+	struct json *status = object_status(old);
 	json_remove(o->fields, STR("status"));
 	if (status) {
-		json_set(a, o->fields, STR("status"), status);
+		object_set_status(o, status, a);
 	}
 }
 
 static bool changes_spec(const struct object *o, const struct object *old)
 {
-	return !json_equal(json_gets(o->fields, "spec"), json_gets(old->fields, "spec"));
+	return !json_equal(object_spec(o), object_spec(old));
 }
 
 static void validate(const struct object *o, struct field_errors *errors)

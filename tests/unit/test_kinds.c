@@ -103,7 +103,7 @@ static void test_namespace__keeps_finalizers_it_is_given(void **state)
 	struct api_world *w = *state;
 	struct object *o = world_decode(w, NS, "{\"spec\":{\"finalizers\":[\"example.com/x\"]}}");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, json_gets(o->fields, "spec"), "{\"finalizers\":[\"example.com/x\",\"kubernetes\"]}");
+	world_assert_json(w, object_spec(o), "{\"finalizers\":[\"example.com/x\",\"kubernetes\"]}");
 }
 
 static void test_namespace__name_label_cannot_be_changed(void **state)
@@ -171,7 +171,7 @@ static void test_namespace__goes_in_two_deletes(void **state)
 	struct api_world *w = *state;
 	struct object *o = world_decode(w, NS, "{\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
 	assert_true(o->kind->keep_on_delete(o, &w->a));
-	world_assert_json(w, json_gets(o->fields, "status"), "{\"phase\":\"Terminating\"}");
+	world_assert_json(w, object_status(o), "{\"phase\":\"Terminating\"}");
 	o->meta.deletion_timestamp = STR("2020-01-01T00:00:00Z");
 	assert_false(o->kind->keep_on_delete(o, &w->a));
 	assert_true(o->kind->may_remove(o));

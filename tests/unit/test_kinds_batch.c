@@ -16,11 +16,6 @@
 #define START "\"startTime\":\"2024-01-01T00:00:00Z\""
 #define END "\"completionTime\":\"2024-01-01T00:01:00Z\""
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static void test_defaults(void **state)
 {
 	struct api_world *w = *state;
@@ -43,10 +38,10 @@ static void test_defaults(void **state)
 		{CRON_JOBS, CRON("@daily", ""), "failedJobsHistoryLimit", "1"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		world_assert_json(
-			w, json_gets(spec_of(world_decode(w, rows[i].path, rows[i].object)), rows[i].member), rows[i].expected);
+		world_assert_json(w, json_gets(object_spec(world_decode(w, rows[i].path, rows[i].object)), rows[i].member),
+			rows[i].expected);
 	}
-	assert_null(json_gets(spec_of(world_decode(w, JOBS, WITH(TEMPLATE ",\"parallelism\":4"))), "completions"));
+	assert_null(json_gets(object_spec(world_decode(w, JOBS, WITH(TEMPLATE ",\"parallelism\":4"))), "completions"));
 }
 
 #define GENERATED                                                                                                        \
@@ -61,8 +56,8 @@ static void test_selector__is_generated(void **state)
 	o->meta.uid = STR("u");
 	o->kind->prepare_create(o, &w->a);
 	world_assert_json(
-		w, json_gets(spec_of(o), "selector"), "{\"matchLabels\":{\"batch.kubernetes.io/controller-uid\":\"u\"}}");
-	world_assert_json(w, json_gets(json_gets(json_gets(spec_of(o), "template"), "metadata"), "labels"), GENERATED);
+		w, json_gets(object_spec(o), "selector"), "{\"matchLabels\":{\"batch.kubernetes.io/controller-uid\":\"u\"}}");
+	world_assert_json(w, json_gets(json_gets(json_gets(object_spec(o), "template"), "metadata"), "labels"), GENERATED);
 	world_assert_json(w, o->meta.labels, GENERATED);
 	struct field_errors e = errors_of(w, o, NULL);
 	assert_int_equal(e.n, 0);
@@ -74,7 +69,7 @@ static void test_selector__is_the_clients(void **state)
 	struct object *o = world_decode(w, JOBS, WITH(PLAIN));
 	o->meta.uid = STR("u");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, json_gets(spec_of(o), "selector"), "{\"matchLabels\":{\"a\":\"b\"}}");
+	world_assert_json(w, json_gets(object_spec(o), "selector"), "{\"matchLabels\":{\"a\":\"b\"}}");
 }
 
 static void test_rules__of_jobs(void **state)

@@ -8,16 +8,6 @@
 #define VOLUME "/v1/persistentvolumes"
 #define CLASS "storage.k8s.io/v1/storageclasses"
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 static void test_types__all_have_numbers_in_protobuf(void **state)
 {
 	(void)state;
@@ -38,7 +28,7 @@ static void test_node__mirrors_its_blocks_of_addresses(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct object *o = world_decode(w, NODE, arena_printf(&w->a, "{\"spec\":%s}", rows[i][0]).p);
-		world_assert_json(w, spec_of(o), rows[i][1]);
+		world_assert_json(w, object_spec(o), rows[i][1]);
 	}
 }
 
@@ -46,9 +36,9 @@ static void test_node__may_allocate_all_it_has_unless_told_otherwise(void **stat
 {
 	struct api_world *w = *state;
 	struct object *o = world_decode(w, NODE, "{\"status\":{\"capacity\":{\"cpu\":\"2000m\"}}}");
-	world_assert_json(w, json_gets(status_of(o), "allocatable"), "{\"cpu\":\"2\"}");
+	world_assert_json(w, json_gets(object_status(o), "allocatable"), "{\"cpu\":\"2\"}");
 	o = world_decode(w, NODE, "{\"status\":{\"capacity\":{\"cpu\":\"2\"},\"allocatable\":{\"cpu\":\"1\"}}}");
-	world_assert_json(w, json_gets(status_of(o), "allocatable"), "{\"cpu\":\"1\"}");
+	world_assert_json(w, json_gets(object_status(o), "allocatable"), "{\"cpu\":\"1\"}");
 }
 
 static void test_node__registers_with_its_status_but_without_old_configurations(void **state)
@@ -58,9 +48,9 @@ static void test_node__registers_with_its_status_but_without_old_configurations(
 		"{\"spec\":{\"configSource\":{},\"providerID\":\"p\"},\"status\":{\"phase\":\"x\",\"config\":{\"error\":\"e\"}}"
 		"}");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, spec_of(o), "{\"providerID\":\"p\"}");
-	assert_str(json_text(json_gets(status_of(o), "phase")), "x");
-	assert_null(json_gets(status_of(o), "config"));
+	world_assert_json(w, object_spec(o), "{\"providerID\":\"p\"}");
+	assert_str(json_text(json_gets(object_status(o), "phase")), "x");
+	assert_null(json_gets(object_status(o), "config"));
 }
 
 static void test_node__changes_its_status_only_through_the_subresource(void **state)
@@ -72,11 +62,11 @@ static void test_node__changes_its_status_only_through_the_subresource(void **st
 	struct object *stored = object_copy(old, &w->a);
 	kind_subresource(old->kind, STR("status"))->merge(stored, sent, &w->a);
 	stored->kind->prepare_status(stored, old, &w->a);
-	world_assert_json(w, spec_of(stored), "{\"providerID\":\"p\"}");
-	assert_str(json_text(json_gets(status_of(stored), "phase")), "new");
-	assert_null(json_gets(status_of(stored), "config"));
+	world_assert_json(w, object_spec(stored), "{\"providerID\":\"p\"}");
+	assert_str(json_text(json_gets(object_status(stored), "phase")), "new");
+	assert_null(json_gets(object_status(stored), "config"));
 	sent->kind->prepare_update(sent, old, &w->a);
-	assert_str(json_text(json_gets(status_of(sent), "phase")), "old");
+	assert_str(json_text(json_gets(object_status(sent), "phase")), "old");
 }
 
 #define NAMED "\"metadata\":{\"name\":\"n\"}"
@@ -156,16 +146,16 @@ static void test_service__headless_ones_are_complete(void **state)
 	struct api_world *w = *state;
 	struct object *o = service_of(w, "{\"clusterIP\":\"None\",\"selector\":{\"a\":\"b\"},\"ports\":[{\"port\":80}]}");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, spec_of(o),
+	world_assert_json(w, object_spec(o),
 		"{\"ports\":[{\"protocol\":\"TCP\",\"port\":80,\"targetPort\":80}],\"selector\":{\"a\":\"b\"},\"clusterIP\":"
 		"\"None\","
 		"\"clusterIPs\":[\"None\"],\"type\":\"ClusterIP\",\"sessionAffinity\":\"None\",\"ipFamilies\":[\"IPv4\"],"
 		"\"ipFamilyPolicy\":\"SingleStack\",\"internalTrafficPolicy\":\"Cluster\"}");
-	world_assert_json(w, status_of(o), "{\"loadBalancer\":{}}");
+	world_assert_json(w, object_status(o), "{\"loadBalancer\":{}}");
 	o = service_of(w, "{\"clusterIP\":\"None\"}");
 	o->kind->prepare_create(o, &w->a);
-	assert_str(json_text(json_gets(spec_of(o), "ipFamilyPolicy")), "RequireDualStack");
-	world_assert_json(w, json_gets(spec_of(o), "ipFamilies"), "[\"IPv4\",\"IPv6\"]");
+	assert_str(json_text(json_gets(object_spec(o), "ipFamilyPolicy")), "RequireDualStack");
+	world_assert_json(w, json_gets(object_spec(o), "ipFamilies"), "[\"IPv4\",\"IPv6\"]");
 }
 
 static void test_service__gets_no_address(void **state)
@@ -173,9 +163,9 @@ static void test_service__gets_no_address(void **state)
 	struct api_world *w = *state;
 	struct object *o = service_of(w, "{\"type\":\"LoadBalancer\",\"ports\":[{\"port\":80}]}");
 	o->kind->prepare_create(o, &w->a);
-	assert_null(json_gets(spec_of(o), "clusterIP"));
-	assert_null(json_gets(spec_of(o), "clusterIPs"));
-	assert_null(json_gets(json_gets(spec_of(o), "ports")->items[0], "nodePort"));
+	assert_null(json_gets(object_spec(o), "clusterIP"));
+	assert_null(json_gets(object_spec(o), "clusterIPs"));
+	assert_null(json_gets(json_gets(object_spec(o), "ports")->items[0], "nodePort"));
 	assert_int_equal(errors_of(w, o, NULL).n, 0);
 	assert_cell(o, "Cluster-IP", "\"\\u003cnone\\u003e\"");
 	assert_cell(o, "External-IP", "\"\\u003cpending\\u003e\"");
@@ -187,7 +177,7 @@ static const struct json *updated(struct api_world *w, const char *before, const
 	struct object *old = service_of(w, before), *o = service_of(w, after);
 	old->kind->prepare_create(old, &w->a);
 	o->kind->prepare_update(o, old, &w->a);
-	return spec_of(o);
+	return object_spec(o);
 }
 
 static void test_service__keeps_what_a_client_does_not_say_again(void **state)
@@ -286,9 +276,9 @@ static void test_volume__is_born_pending_and_free(void **state)
 	struct object *o = world_decode(w, VOLUME, VOLUME_OF(HOST));
 	o->meta.creation_timestamp = STR("2020-01-01T00:00:00Z");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, status_of(o), "{\"phase\":\"Pending\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}");
-	assert_str(json_text(json_gets(spec_of(o), "persistentVolumeReclaimPolicy")), "Retain");
-	assert_str(json_text(json_gets(spec_of(o), "volumeMode")), "Filesystem");
+	world_assert_json(w, object_status(o), "{\"phase\":\"Pending\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}");
+	assert_str(json_text(json_gets(object_spec(o), "persistentVolumeReclaimPolicy")), "Retain");
+	assert_str(json_text(json_gets(object_spec(o), "volumeMode")), "Filesystem");
 	assert_null(o->meta.finalizers);
 }
 
@@ -313,7 +303,7 @@ static void test_volume__says_when_its_phase_changed(void **state)
 		struct object *old = world_decode(w, VOLUME, arena_printf(&w->a, "{\"status\":%s}", rows[i].before).p);
 		struct object *o = world_decode(w, VOLUME, arena_printf(&w->a, "{\"status\":%s}", rows[i].after).p);
 		o->kind->prepare_status(o, old, &w->a);
-		struct str time = json_text(json_gets(status_of(o), "lastPhaseTransitionTime"));
+		struct str time = json_text(json_gets(object_status(o), "lastPhaseTransitionTime"));
 		bool is_now = time.n && str_cmp(time, STR("2022-01-01T00:00:00Z")) > 0;
 		assert_true(!rows[i].time ? time.n == 0 : *rows[i].time ? str_is(time, rows[i].time) : is_now);
 	}

@@ -143,7 +143,7 @@ static void test_ingress__a_new_one_has_no_status(void **state)
 	struct api_world *w = *state;
 	struct object *o = world_decode(w, INGRESS, "{\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"1.2.3.4\"}]}}}");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, json_gets(o->fields, "status"), "{\"loadBalancer\":{}}");
+	world_assert_json(w, object_status(o), "{\"loadBalancer\":{}}");
 }
 
 static void test_ingress__warns_of_the_annotation(void **state)

@@ -27,20 +27,10 @@ static struct object *created(struct api_world *w, const char *spec)
 	return o;
 }
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
-static const struct json *status_of(const struct object *o)
-{
-	return json_gets(o->fields, "status");
-}
-
 /* No further: tests/cluster has the whole list. */
 static const struct json *first_container(const struct object *o)
 {
-	return json_gets(spec_of(o), "containers")->items[0];
+	return json_gets(object_spec(o), "containers")->items[0];
 }
 
 #define PLAIN_CONTAINER "{\"name\":\"c\",\"image\":\"i:1\"}"
@@ -74,7 +64,7 @@ static void test_pod__members_stand_in_their_order(void **state)
 	static const char *const names[] = {"containers", "restartPolicy", "terminationGracePeriodSeconds", "dnsPolicy",
 		"serviceAccountName", "serviceAccount", "securityContext", "schedulerName", "tolerations", "priority",
 		"enableServiceLinks", "preemptionPolicy"};
-	const struct json *spec = spec_of(created(w, "{\"serviceAccount\":\"s\",\"containers\":[" PLAIN_CONTAINER "]}"));
+	const struct json *spec = object_spec(created(w, "{\"serviceAccount\":\"s\",\"containers\":[" PLAIN_CONTAINER "]}"));
 	assert_int_equal(spec->n, ARRAY_SIZE(names));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_str(spec->members[i].name, names[i]);
@@ -110,7 +100,7 @@ static void test_pod__volumes_without_a_source_are_empty_folders(void **state)
 	struct object *o = pod_of(w,
 		"{\"volumes\":[{\"name\":\"a\"},{\"name\":\"b\",\"secret\":{}},{\"name\":\"c\",\"image\":{\"reference\":\"i\"}}"
 		"]}");
-	world_assert_json(w, json_gets(spec_of(o), "volumes"),
+	world_assert_json(w, json_gets(object_spec(o), "volumes"),
 		"[{\"name\":\"a\",\"emptyDir\":{}},{\"name\":\"b\",\"secret\":{\"defaultMode\":420}},"
 		"{\"name\":\"c\",\"image\":{\"reference\":\"i\",\"pullPolicy\":\"Always\"}}]");
 }
@@ -127,8 +117,8 @@ static void test_pod__first_address_is_the_address(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct object *o = world_decode(w, POD, arena_printf(&w->a, "{\"status\":%s}", rows[i].status).p);
-		assert_str(json_text(json_gets(status_of(o), "podIP")), rows[i].ip);
-		world_assert_json(w, json_gets(status_of(o), "podIPs"), rows[i].ips);
+		assert_str(json_text(json_gets(object_status(o), "podIP")), rows[i].ip);
+		world_assert_json(w, json_gets(object_status(o), "podIPs"), rows[i].ips);
 	}
 }
 
@@ -151,19 +141,20 @@ static void test_pod__quality_of_service(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct object *o =
 			created(w, arena_printf(&w->a, "{\"containers\":[{\"resources\":%s}]}", rows[i].resources).p);
-		assert_str(json_text(json_gets(status_of(o), "qosClass")), rows[i].quality);
+		assert_str(json_text(json_gets(object_status(o), "qosClass")), rows[i].quality);
 	}
 }
 
 static void test_pod__tolerates_absent_nodes_for_a_while(void **state)
 {
 	struct api_world *w = *state;
-	assert_int_equal(json_gets(spec_of(created(w, PLAIN)), "tolerations")->n, 2);
-	assert_int_equal(json_gets(spec_of(created(w, "{\"tolerations\":[{\"operator\":\"Exists\"}]}")), "tolerations")->n, 1);
+	assert_int_equal(json_gets(object_spec(created(w, PLAIN)), "tolerations")->n, 2);
+	assert_int_equal(
+		json_gets(object_spec(created(w, "{\"tolerations\":[{\"operator\":\"Exists\"}]}")), "tolerations")->n, 1);
 	struct object *o = created(w,
 		"{\"tolerations\":[{\"key\":\"node.kubernetes.io/"
 		"not-ready\",\"operator\":\"Exists\",\"effect\":\"NoExecute\"}]}");
-	assert_int_equal(json_gets(spec_of(o), "tolerations")->n, 2);
+	assert_int_equal(json_gets(object_spec(o), "tolerations")->n, 2);
 }
 
 static void test_pod__gates_show_in_its_conditions(void **state)
@@ -447,9 +438,9 @@ static void test_claim__is_born_pending_and_protected(void **state)
 		world_decode(w, CLAIM, "{\"spec\":{\"dataSource\":{\"kind\":\"PersistentVolumeClaim\",\"name\":\"x\"}}}");
 	complete(w, ADMIT_CREATE, o);
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, status_of(o), "{\"phase\":\"Pending\"}");
+	world_assert_json(w, object_status(o), "{\"phase\":\"Pending\"}");
 	assert_true(meta_has_finalizer(&o->meta, STR("kubernetes.io/pvc-protection")));
-	assert_str(json_text(json_gets(json_gets(spec_of(o), "dataSourceRef"), "name")), "x");
+	assert_str(json_text(json_gets(json_gets(object_spec(o), "dataSourceRef"), "name")), "x");
 	assert_cell(o, "VolumeMode", "\"Filesystem\"");
 }
 
@@ -542,15 +533,15 @@ static void test_pod__gets_its_node_by_a_binding(void **state)
 		"\"lastProbeTime\":null,"
 		"\"lastTransitionTime\":\"2020-01-01T00:00:00Z\"}]}}",
 		BINDING, &why);
-	assert_str(json_text(json_gets(spec_of(o), "nodeName")), "n");
-	assert_null(json_gets(status_of(o), "nominatedNodeName"));
+	assert_str(json_text(json_gets(object_spec(o), "nodeName")), "n");
+	assert_null(json_gets(object_status(o), "nominatedNodeName"));
 	world_assert_json(w, o->meta.labels, "{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}");
 	assert_null(o->meta.annotations);
-	world_assert_json(w, json_gets(status_of(o), "conditions")->items[1],
+	world_assert_json(w, json_gets(object_status(o), "conditions")->items[1],
 		"{\"type\":\"PodScheduled\",\"status\":\"True\",\"lastProbeTime\":null,\"lastTransitionTime\":\"2020-01-01T00:"
 		"00:00Z\"}");
 	o = bound(w, "{\"metadata\":{\"name\":\"p\"}}", BINDING, &why);
-	assert_int_equal(json_gets(status_of(o), "conditions")->n, 1);
+	assert_int_equal(json_gets(object_status(o), "conditions")->n, 1);
 }
 
 static void test_pod__is_not_bound_when_it_has_a_node_or_waits_or_goes(void **state)

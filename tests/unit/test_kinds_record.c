@@ -142,7 +142,7 @@ static void test_recorder__defaults(void **state)
 	struct api_world *w = *state;
 	struct object *o = world_decode(w, RECORDER, "{\"spec\":{" RULES "}}");
 
-	world_assert_json(w, json_gets(o->fields, "spec"),
+	world_assert_json(w, object_spec(o),
 		"{" RULES
 		",\"secretData\":\"Redact\",\"historyLimit\":10,\"maxObjectBytes\":262144,\"keepDeleted\":\"720h0m0s\","
 		"\"namespace\":\"default\"}");
@@ -150,7 +150,7 @@ static void test_recorder__defaults(void **state)
 
 static struct str salt_of(const struct object *o)
 {
-	return json_text(json_gets(json_gets(o->fields, "spec"), "salt"));
+	return json_text(json_gets(object_spec(o), "salt"));
 }
 
 static void test_recorder__server_makes_salt_once(void **state)
@@ -268,9 +268,9 @@ static void test_history__clients_do_not_write_status(void **state)
 	struct object *old = world_decode(w, HISTORY, "{\"status\":{\"digest\":\"y\"}}");
 
 	o->kind->prepare_update(o, old, &w->a);
-	assert_str(json_text(json_gets(json_gets(o->fields, "status"), "digest")), "y");
+	assert_str(json_text(json_gets(object_status(o), "digest")), "y");
 	o->kind->prepare_create(o, &w->a);
-	world_assert_json(w, json_gets(o->fields, "status"), "{\"revisions\":0,\"totalChanges\":0}");
+	world_assert_json(w, object_status(o), "{\"revisions\":0,\"totalChanges\":0}");
 	assert_int_equal(kind_subresource(o->kind, STR("status"))->verbs, VERB_GET);
 }
 

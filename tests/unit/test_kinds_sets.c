@@ -48,14 +48,9 @@ static struct object *edited(struct api_world *w, const struct object *old, cons
 	return o;
 }
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static void assert_spec(struct api_world *w, const struct object *o, const char *name, const char *expected)
 {
-	world_assert_json(w, json_gets(spec_of(o), name), expected);
+	world_assert_json(w, json_gets(object_spec(o), name), expected);
 }
 
 static void assert_shown(struct api_world *w, const struct object *o, const char *path, const char *name, const char *expected)
@@ -72,7 +67,7 @@ static void assert_shown(struct api_world *w, const struct object *o, const char
 static int64_t generation(const struct object *o)
 {
 	int64_t n = 0;
-	const struct json *v = json_gets(spec_of(o), "templateGeneration");
+	const struct json *v = json_gets(object_spec(o), "templateGeneration");
 	assert_true(!v || json_to_int64(v, &n));
 	return n;
 }
@@ -244,7 +239,7 @@ static const struct json *sent_status(struct api_world *w, const struct object *
 	struct str error;
 	json_set(&w->a, sent, STR("status"), world_parse(w, status));
 	assert_int_equal(object_decode(&o, old->kind, version_of(path), sent, old, &w->a, NULL, &error), 0);
-	return json_gets(o->fields, "status");
+	return object_status(o);
 }
 
 /* Neither does who writes back what was shown lose a number that was hidden, nor does apps/v1 lose generations. */
@@ -302,7 +297,7 @@ static void test_generation__counts_changes_of_the_template(void **state)
 static struct object *without(struct api_world *w, const struct object *o, const char *name)
 {
 	struct object *changed = object_copy(o, &w->a);
-	struct json *spec = json_copy(&w->a, spec_of(o));
+	struct json *spec = json_copy(&w->a, object_spec(o));
 	json_remove(spec, str_of(name));
 	json_set(&w->a, changed->fields, STR("spec"), spec);
 	return changed;
@@ -313,7 +308,7 @@ static void test_generation__begins_with_the_first_change(void **state)
 {
 	struct api_world *w = *state;
 	struct object *old = without(w, created(w, APPS, PLAIN), "templateGeneration");
-	assert_null(json_gets(spec_of(edited(w, old, BETA, "{\"replicas\":4}")), "templateGeneration"));
+	assert_null(json_gets(object_spec(edited(w, old, BETA, "{\"replicas\":4}")), "templateGeneration"));
 	struct object *changed = edited(w, old, APPS,
 		"{\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":[{\"name\":\"d\",\"image\":"
 		"\"j\"}]}}}");
@@ -325,8 +320,8 @@ static void test_generation__stays_where_defaults_were_missing(void **state)
 {
 	struct api_world *w = *state;
 	struct object *old = created(w, APPS, PLAIN);
-	json_set(&w->a, old->fields, STR("spec"), json_copy(&w->a, spec_of(old)));
-	json_set(&w->a, json_gets(old->fields, "spec"), STR("template"),
+	json_set(&w->a, old->fields, STR("spec"), json_copy(&w->a, object_spec(old)));
+	json_set(&w->a, object_spec(old), STR("template"),
 		world_parse(w,
 			"{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}"
 			"}"));
@@ -341,7 +336,7 @@ static void test_max_unavailable__is_kept_where_it_was(void **state)
 	assert_spec(w, o, "updateStrategy", "{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":0}}");
 	const char *strategy = "{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":0,\"maxUnavailable\":2}}";
 	struct object *had = object_copy(o, &w->a);
-	struct json *spec = json_copy(&w->a, spec_of(o));
+	struct json *spec = json_copy(&w->a, object_spec(o));
 	json_set(&w->a, spec, STR("updateStrategy"), world_parse(w, strategy));
 	json_set(&w->a, had->fields, STR("spec"), spec);
 	assert_spec(w, edited(w, had, APPS, "{\"replicas\":3}"), "updateStrategy", strategy);

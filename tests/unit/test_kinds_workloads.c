@@ -16,11 +16,6 @@
 #define ROLLBACK "deprecated.deployment.rollback.to"
 #define GENERATION "deprecated.daemonset.template.generation"
 
-static const struct json *spec_of(const struct object *o)
-{
-	return json_gets(o->fields, "spec");
-}
-
 static void test_defaults(void **state)
 {
 	struct api_world *w = *state;
@@ -49,8 +44,8 @@ static void test_defaults(void **state)
 			"{\"type\":\"OnDelete\",\"rollingUpdate\":{\"maxUnavailable\":0,\"maxSurge\":0}}"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		world_assert_json(
-			w, json_gets(spec_of(world_decode(w, rows[i].path, rows[i].object)), rows[i].member), rows[i].expected);
+		world_assert_json(w, json_gets(object_spec(world_decode(w, rows[i].path, rows[i].object)), rows[i].member),
+			rows[i].expected);
 	}
 }
 

@@ -343,12 +343,12 @@ static void test_write_webhooks__see_a_scale_as_one(void **state _unused_)
 	struct webhook_question *q = await_question(&s.cluster, WEBHOOKS_MUTATING);
 	assert_string_equal(q->kind->kind, "StatefulSet");
 	assert_string_equal(q->object->kind->kind, "Scale");
-	assert_int_equal(member_int(json_gets(q->object->fields, "spec"), "replicas"), 5);
-	assert_int_equal(member_int(json_gets(q->old->fields, "spec"), "replicas"), 1);
+	assert_int_equal(member_int(object_spec(q->object), "replicas"), 5);
+	assert_int_equal(member_int(object_spec(q->old), "replicas"), 1);
 	change(q, SCALE("7", ",\"labels\":{\"x\":\"y\"}"));
 	q = await_question(&s.cluster, WEBHOOKS_VALIDATING);
 	assert_string_equal(q->object->kind->kind, "Scale");
-	assert_int_equal(member_int(json_gets(q->object->fields, "spec"), "replicas"), 7);
+	assert_int_equal(member_int(object_spec(q->object), "replicas"), 7);
 	allow(q);
 	site_hear(&s, 200, "\"kind\":\"Scale\"");
 	struct str stored = site_stored(&s);
