@@ -145,6 +145,17 @@ def serve(certificates):
     return start
 
 
+@pytest.fixture
+def store(etcd):
+    """The etcd of one `annals serve`."""
+    return etcd()
+
+
+@pytest.fixture
+def server(serve, store):
+    return serve(store.endpoint)
+
+
 def pytest_generate_tests(metafunc):
     if "etcd_binary" in metafunc.fixturenames:
         binaries = processes.etcd_binaries()

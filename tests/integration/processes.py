@@ -3,8 +3,7 @@
 Everything here waits for what it wants (a line of output, the end of a process), never for time to pass.
 """
 
-import base64
-import collections
+import contextlib
 import functools
 import http.client
 import json
@@ -16,7 +15,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -458,6 +456,33 @@ class Up(Server):
     def kubectl(self, *arguments, input=None, binary=None, since=(), **env):
         """With the oldest kubectl that will do: since=(1, 27)."""
         return run([binary or kubectl_since(*since), *arguments], env=self.kubectl_env(**env), input=input)
+
+
+def policy_rule(**spec):
+    """A line of a policy file."""
+    return json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec})
+
+
+def user_flags(folder, tokens, rules=()):
+    """The flags of a server that knows the users of `tokens`, lines of a token file, and gives them the rights of `rules`."""
+    (folder / "tokens").write_text("\n".join(tokens) + "\n")
+    (folder / "policy").write_text("\n".join(rules) + "\n")
+    return ["--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy"]
+
+
+def as_user(server, name):
+    """A client with the token `NAME-token`."""
+    return Client(server.url, server.ca, token=f"{name}-token")
+
+
+@contextlib.contextmanager
+def up_with_users(folder, tokens, rules):
+    """An `annals up` that the tests of a module share."""
+    up = Up(folder / "data", *user_flags(folder, tokens, rules))
+    up.is_shared = True
+    yield up
+    assert up.stop() == 0
+    assert not up.troubles()
 
 
 class Shared:

@@ -6,41 +6,22 @@ import pytest
 
 import processes
 from objects import ANNALS, APPS, MERGE, NAMESPACES, revision, revisions
-from processes import run
+from processes import as_user, policy_rule, run
 
-TOKENS = """alice-token,alice,1,"dev,ops"
-bob-token,bob,2
-root-token,root,3,system:masters
-"""
-
-
-def rule(**spec):
-    return json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec})
-
-
-POLICY = "\n".join([
-    rule(group="dev", namespace="default", apiGroup="apps", resource="controllerrevisions"),
-    rule(user="bob", namespace="*", apiGroup="*", resource="controllerrevisions", readonly=True),
-    rule(user="bob", nonResourcePath="/metrics"),
-    rule(user="bob", apiGroup="", resource="users"),
-]) + "\n"
+TOKENS = ('alice-token,alice,1,"dev,ops"', "bob-token,bob,2", "root-token,root,3,system:masters")
+RULES = (
+    policy_rule(group="dev", namespace="default", apiGroup="apps", resource="controllerrevisions"),
+    policy_rule(user="bob", namespace="*", apiGroup="*", resource="controllerrevisions", readonly=True),
+    policy_rule(user="bob", nonResourcePath="/metrics"),
+    policy_rule(user="bob", apiGroup="", resource="users"),
+)
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """An `annals up` that knows alice (of dev), bob and root, shared by the tests here."""
-    folder = tmp_path_factory.mktemp("shop")
-    (folder / "tokens").write_text(TOKENS)
-    (folder / "policy").write_text(POLICY)
-    up = processes.Up(folder / "data", "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
-    up.is_shared = True
-    yield up
-    assert up.stop() == 0
-    assert not up.troubles()
-
-
-def as_user(shop, name):
-    return processes.Client(shop.url, shop.ca, token=f"{name}-token")
+    with processes.up_with_users(tmp_path_factory.mktemp("shop"), TOKENS, RULES) as up:
+        yield up
 
 
 def curl(shop, path, *arguments):

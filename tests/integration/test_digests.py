@@ -27,16 +27,6 @@ MORE = {
 DATA = {name: {"n": 1.0, "spec": {"of": name, "gone": None}} for name in MORE}
 
 
-@pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
-def server(serve, store):
-    return serve(store.endpoint)
-
-
 def make(server, name, api_version=APPS, number=1, data=None, **metadata):
     made = server.post(revisions(api_version=api_version), revision(name, number, data or {"of": name}, api_version, **metadata))
     assert made.status == 201, made

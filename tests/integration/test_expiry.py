@@ -3,8 +3,6 @@
 import json
 import signal
 
-import pytest
-
 from processes import retry_until
 
 EVENTS = "/api/v1/namespaces/default/events"
@@ -13,11 +11,6 @@ EVENTS = "/api/v1/namespaces/default/events"
 def event(name, **more):
     return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "default"},
             "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "Tested", "message": "hello", **more}
-
-
-@pytest.fixture
-def store(etcd):
-    return etcd()
 
 
 def lease_of(store, name):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from processes import BIN, Process, retry_until, run
+from processes import BIN, Process, policy_rule, retry_until, run, user_flags
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -384,10 +384,8 @@ def test_beside_a_server_and_not_by_itself(up):
 
 def test_refusals_are_told(up, folder):
     """Of a user who may look and do nothing: once for each object, while it goes on trying."""
-    (folder / "tokens").write_text("watcher-token,watcher,1\n")
-    spec = {"user": "watcher", "namespace": "*", "apiGroup": "*", "resource": "*", "readonly": True}
-    (folder / "policy").write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec}) + "\n")
-    server = up("--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    rule = policy_rule(user="watcher", namespace="*", apiGroup="*", resource="*", readonly=True)
+    server = up(*user_flags(folder, ["watcher-token,watcher,1"], [rule]))
     (folder / "kubeconfig").write_text(WATCHER.format(url=server.url, ca=server.ca))
     make_pod(server, "p")
     ours = Process([BIN, "controllers", "--kubeconfig", folder / "kubeconfig", "--controllers=fake-kubelet"])

@@ -8,41 +8,30 @@ import pytest
 
 import processes
 from objects import ANNALS, API_VERSIONS, APPLY, APPS, JSON_PATCH, MERGE, NAMESPACES, owner, revision, revisions
-from processes import retry_until
+from processes import as_user, policy_rule, retry_until
 from recorded import V1, Recorded
 
-TOKENS = "\n".join(("eve-token,eve,1", "mallory-token,mallory,2", "rita-token,rita,3", "gc-token,gc,4")) + "\n"
+TOKENS = ("eve-token,eve,1", "mallory-token,mallory,2", "rita-token,rita,3", "gc-token,gc,4")
 
 
-def rule(user, resource, group="*", **spec):
-    return json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy",
-                       "spec": {"user": user, "namespace": "*", "apiGroup": group, "resource": resource, **spec}})
+def rule(user, resource, **spec):
+    return policy_rule(user=user, namespace="*", apiGroup="*", resource=resource, **spec)
 
 
 # eve has edit; mallory may only create Snapshots; rita may write Histories and what is recorded; gc may delete revisions.
-POLICY = "\n".join([
+RULES = (
     *(rule("eve", resource) for resource in ("configmaps", "controllerrevisions", "snapshots", "statefulsets")),
     rule("eve", "histories", readonly=True),
     rule("mallory", "snapshots"),
     *(rule("rita", resource) for resource in ("histories", "controllerrevisions", "snapshots")),
     rule("gc", "controllerrevisions"),
-]) + "\n"
+)
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shop")
-    (folder / "tokens").write_text(TOKENS)
-    (folder / "policy").write_text(POLICY)
-    up = processes.Up(folder / "data", "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
-    up.is_shared = True
-    yield up
-    assert up.stop() == 0
-    assert not up.troubles()
-
-
-def as_user(shop, name):
-    return processes.Client(shop.url, shop.ca, token=f"{name}-token")
+    with processes.up_with_users(tmp_path_factory.mktemp("shop"), TOKENS, RULES) as up:
+        yield up
 
 
 class Shop:

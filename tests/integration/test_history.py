@@ -9,16 +9,6 @@ from objects import ANNALS, APPS, JSON_PATCH, owner, revision, revisions
 ALLOWED = {"annals.dev/allow-duplicates": "true"}
 
 
-@pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
-def server(serve, store):
-    return serve(store.endpoint)
-
-
 def make(server, name, number, data, api_version=ANNALS, by="web", query="", **metadata):
     references = [owner(by)] if by else []
     body = revision(name, number, data, api_version, ownerReferences=references, **metadata)

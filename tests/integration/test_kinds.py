@@ -8,8 +8,7 @@ import pytest
 
 import processes
 from objects import APPS, NAMESPACES
-from processes import retry_until
-from test_access import rule
+from processes import policy_rule, retry_until
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 KEYS = """openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {0}/tls.key -out {0}/tls.crt -subj /CN=x -days 2"""
@@ -18,16 +17,11 @@ KEYS = """openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """An `annals up` with alice, who may read leases and do all with config maps, and bob, who may nothing."""
-    folder = tmp_path_factory.mktemp("shop")
-    (folder / "tokens").write_text('alice-token,alice,1,"dev,ops"\nbob-token,bob,2\n')
-    lines = [rule(user="alice", namespace="default", apiGroup="coordination.k8s.io", resource="leases", readonly=True),
-             rule(group="dev", namespace="default", apiGroup="", resource="configmaps")]
-    (folder / "policy").write_text("\n".join(lines) + "\n")
-    up = processes.Up(folder / "data", "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
-    up.is_shared = True
-    yield up
-    assert up.stop() == 0
-    assert not up.troubles()
+    rules = [policy_rule(user="alice", namespace="default", apiGroup="coordination.k8s.io", resource="leases", readonly=True),
+             policy_rule(group="dev", namespace="default", apiGroup="", resource="configmaps")]
+    tokens = ['alice-token,alice,1,"dev,ops"', "bob-token,bob,2"]
+    with processes.up_with_users(tmp_path_factory.mktemp("shop"), tokens, rules) as up:
+        yield up
 
 
 @pytest.fixture

@@ -52,11 +52,6 @@ def labels_of(metrics, family):
 
 
 @pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
 def server(store, serve, folder):
     """One whose audit log cannot be written, and that takes a single watch."""
     policy = folder / "audit.json"

@@ -295,13 +295,10 @@ LIMIT = 8  # the least that has a reserve: an eighth of it
 @pytest.fixture
 def shared_with_bob(etcd, serve, folder):
     """A server for LIMIT requests of each sort at a time, its etcd, and bob, who may do everything, but is no administrator."""
-    (folder / "tokens").write_text("of-bob,bob,uid-of-bob\n")
-    policy = {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy",
-              "spec": {"user": "bob", "namespace": "*", "apiGroup": "*", "resource": "*", "nonResourcePath": "*"}}
-    (folder / "policy").write_text(json.dumps(policy) + "\n")
+    rule = processes.policy_rule(user="bob", namespace="*", apiGroup="*", resource="*", nonResourcePath="*")
     store = etcd()
     server = serve(store.endpoint, f"--max-requests-inflight={LIMIT}", f"--max-mutating-requests-inflight={LIMIT}", f"--max-watches-inflight={LIMIT}",
-                   f"--token-auth-file={folder / 'tokens'}", f"--authorization-policy-file={folder / 'policy'}")
+                   *processes.user_flags(folder, ["of-bob,bob,uid-of-bob"], [rule]))
     bob = processes.Client(server.url, server.ca, token="of-bob")
     for client in (server, bob):  # so that nobody has to be asked about while etcd stands still
         assert client.post(PATH, revision(f"of-{'bob' if client is bob else 'admin'}")).status == 201

@@ -7,7 +7,6 @@ import processes
 import pytest
 
 from objects import ANNALS, APPLY, JSON_PATCH, MERGE
-from test_access import rule
 
 V1 = "/apis/annals.dev/v1"
 RECORDERS = f"{V1}/recorders"
@@ -113,11 +112,9 @@ def test_recorder_is_applied_with_its_defaults(annals, name):
 @pytest.fixture
 def users(serve, etcd, folder):
     """alice may do all with Recorders, and read config maps."""
-    (folder / "tokens").write_text("alices,alice,1\n")
-    lines = [rule(user="alice", namespace="*", apiGroup="annals.dev", resource="recorders"),
-             rule(user="alice", namespace="*", apiGroup="", resource="configmaps", readonly=True)]
-    (folder / "policy").write_text("\n".join(lines) + "\n")
-    server = serve(etcd().endpoint, "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    rules = [processes.policy_rule(user="alice", namespace="*", apiGroup="annals.dev", resource="recorders"),
+             processes.policy_rule(user="alice", namespace="*", apiGroup="", resource="configmaps", readonly=True)]
+    server = serve(etcd().endpoint, *processes.user_flags(folder, ["alices,alice,1"], rules))
     server.alice = processes.Client(server.url, server.ca, token="alices")
     return server
 

@@ -10,16 +10,6 @@ PROVIDERS, DEPENDENTS, REVISIONS = f"{V1}/providers", f"{V1}/dependents", f"{V1}
 FINALIZER = "annals.dev/provider-protection"
 
 
-@pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
-def server(serve, store):
-    return serve(store.endpoint)
-
-
 def make_provider(server, name="p", **metadata):
     made = server.post(PROVIDERS, {"metadata": {"name": name, **metadata}, "spec": {"data": {"a": 1}}})
     assert made.status == 201, made

@@ -14,16 +14,6 @@ SNAPSHOTS, HISTORIES = f"{V1}/snapshots", f"{V1}/histories"
 REVISIONS = revisions(api_version=ANNALS)
 
 
-@pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
-def server(serve, store):
-    return serve(store.endpoint)
-
-
 def make_history(server, name="web"):
     made = server.post(HISTORIES, {"metadata": {"name": name}, "spec": {"subject": {
         "group": "apps", "kind": "StatefulSet", "namespace": "default", "name": name}}})
@@ -248,13 +238,9 @@ def test_history_must_be_there_and_stay(server):
 
 
 def test_right_to_update_the_status_is_needed(serve, store, folder):
-    def rule(user, resource):
-        return json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {
-            "user": user, "namespace": "default", "apiGroup": "annals.dev", "resource": resource}})
-
-    (folder / "tokens").write_text("alices,alice,1\nbobs,bob,2\n")
-    (folder / "policy").write_text("\n".join([rule("alice", "snapshots"), rule("bob", "snapshots"), rule("bob", "histories")]) + "\n")
-    server = serve(store.endpoint, "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    rules = [processes.policy_rule(user=user, namespace="default", apiGroup="annals.dev", resource=resource)
+             for user, resource in (("alice", "snapshots"), ("bob", "snapshots"), ("bob", "histories"))]
+    server = serve(store.endpoint, *processes.user_flags(folder, ["alices,alice,1", "bobs,bob,2"], rules))
     it = Recording(server)
     alice, bob = (processes.Client(server.url, server.ca, token=token) for token in ("alices", "bobs"))
     refused = it.send({"x": 1}, client=alice)

@@ -18,16 +18,6 @@ REVISIONS = revisions(api_version=ANNALS)
 VALUE = re.compile("[bcdfghjklmnpqrstvwxz2456789]+")
 
 
-@pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
-def server(serve, store):
-    return serve(store.endpoint)
-
-
 def body(data, by="web", metadata=None, **spec):
     return {"metadata": metadata or {}, "spec": {"owner": owner(by), "data": data, **spec}}
 
@@ -346,10 +336,8 @@ def test_difference_of_big_revisions_replaces_the_whole(server):
 
 
 def test_rights_to_take_snapshots_are_enough_and_no_others(serve, store, folder):
-    (folder / "tokens").write_text("alices,alice,1\n")
-    (folder / "policy").write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {
-        "user": "alice", "namespace": "default", "apiGroup": "annals.dev", "resource": "snapshots"}}))
-    server = serve(store.endpoint, "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    rule = processes.policy_rule(user="alice", namespace="default", apiGroup="annals.dev", resource="snapshots")
+    server = serve(store.endpoint, *processes.user_flags(folder, ["alices,alice,1"], [rule]))
     alice = processes.Client(server.url, server.ca, token="alices")
     old, new = (snapshot(alice, {"x": i}, historyLimit=1)["revision"]["name"] for i in range(2))
     assert diff(alice, new, old).status == alice.get(REVISIONS).status == 403

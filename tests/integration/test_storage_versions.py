@@ -29,11 +29,6 @@ def dependent(name, *providers):
 
 
 @pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
 def start(store, serve):
     """start("v1beta1"): a server that stores Dependents so."""
 

@@ -534,12 +534,7 @@ def test_anonymous_may_see_health_only(up):
 
 
 def test_policy_file_allows_more(up, folder):
-    policy = folder / "policy"
-    policy.write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy",
-                                  "spec": {"user": "alice", "resource": "namespaces", "readonly": True}}) + "\n")
-    tokens = folder / "tokens"
-    tokens.write_text("secret,alice,1\n")
-    a = up("--token-auth-file", tokens, "--authorization-policy-file", policy)
+    a = up(*processes.user_flags(folder, ["secret,alice,1"], [processes.policy_rule(user="alice", resource="namespaces", readonly=True)]))
     alice = processes.Client(a.url, a.ca, token="secret")
     assert alice.get(NAMESPACES).status == 200
     assert alice.post(NAMESPACES, {"metadata": {"name": "x"}}).status == 403

@@ -20,11 +20,6 @@ HOOK = "/apis/annals.dev/v1/recorders/all/admission"
 
 
 @pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
 def server(serve, store):
     started = serve(store.endpoint)
     assert started.post("/apis/annals.dev/v1/recorders", RECORDER).status == 201

@@ -19,16 +19,6 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PATH = f"{CONFIG_MAPS}/shared"
 
 
-@pytest.fixture
-def store(etcd):
-    return etcd()
-
-
-@pytest.fixture
-def server(serve, store):
-    return serve(store.endpoint)
-
-
 def at_once(requests):
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
         return [future.result() for future in [pool.submit(request) for request in requests]]
