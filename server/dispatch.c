@@ -17,6 +17,8 @@
 #include "server/verbs/verbs.h"
 #include "server/write/write.h"
 
+#include <assert.h>
+
 /* ---- the verb ---- */
 
 typedef void (*verb_fn)(struct request *q);
@@ -114,10 +116,10 @@ static void dispatch_negotiate(struct request *q)
 	}
 	int r;
 	if (q->route.kind && extension_of(&q->route) != EXTENSION_NONE && extension_negotiate(q, &r)) {
-		q->is_bad_media = r;
+		assert((r != 0) == (q->media_status.code != 0));
 		return;
 	}
-	q->is_bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
+	media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
 		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
 		&q->media_status);
 }
@@ -192,14 +194,13 @@ bool request_on_body(void *server _unused_, struct http_exchange *x, size_t n)
 void request_on_request(void *server, struct http_exchange *x)
 {
 	struct request *q = http_context(x);
-	bool was_cache_waiter = q->is_cache_waiter;
+	bool was_cache_waiter = q->waiting == WAITING_CACHE;
 
-	if (q->wait_began_ns) {
+	if (q->waiting != WAITING_NOT) {
 		request_waited(q);
 	} else {
 		timing_pass(q, STEP_RECEIVED);
 	}
-	q->is_cache_waiter = false;
 	/* Meanwhile the cache may have met objects in versions that this server does not know. */
 	if (!was_cache_waiter || q->wait.result != STORAGE_OK || agreed_version_can_read(q)) {
 		q->next(q);
@@ -253,7 +254,7 @@ void request_on_done(void *server, struct http_exchange *x)
 		return;
 	}
 	duration_ns = clock_mono_ns() - http_started_ns(x);
-	if (q->is_cache_waiter) { /* the client went away meanwhile */
+	if (q->waiting == WAITING_CACHE) { /* the client went away meanwhile */
 		cache_wait_settled(q->server->options.cache);
 	}
 	request_leave(q);
@@ -261,9 +262,7 @@ void request_on_done(void *server, struct http_exchange *x)
 	request_metrics_count(q, duration_ns);
 	request_log(q, duration_ns);
 	timing_report(q, duration_ns);
-	if (q->has_txn) {
-		plan_clear(&q->plan);
-	}
+	plan_clear(&q->plan);
 	reply_drop(q); /* the client went away between two slices */
 	if (q->writing) {
 		request_end_write(q);

@@ -52,13 +52,13 @@ static int request_route(struct request *q)
 
 void head_parse(struct request *q)
 {
-	q->is_bad_route =
-		route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
-	q->is_late = !q->is_bad_route && request_set_deadline(q);
+	int r = route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
+	q->is_late = !r && request_set_deadline(q);
 	if (q->is_late) {
 		return;
 	}
-	q->is_bad_route = q->is_bad_route || request_route(q);
+	r = r ? r : request_route(q);
+	assert((r != 0) == (q->st.code != 0));
 	q->route_status = q->st;
 	status_init(&q->st, q->a);
 }
@@ -159,11 +159,11 @@ static int head_authorize(struct request *q)
 
 static int head_show_mistakes(struct request *q)
 {
-	if (q->is_bad_route) {
+	if (q->route_status.code) {
 		q->st = q->route_status;
 		return 1;
 	}
-	if (q->is_bad_media && q->route.is_resource) {
+	if (q->media_status.code && q->route.is_resource) {
 		q->st = q->media_status;
 		return 1;
 	}
@@ -368,7 +368,7 @@ static bool take_place(struct request *q)
 
 int request_enter(struct request *q)
 {
-	assert(q->class == CLASS_NONE && !q->has_left);
+	assert(q->class == CLASS_NONE && q->place == PLACE_NONE);
 	q->class = request_class_of(&q->route);
 	if (q->class == CLASS_NONE) {
 		return 0;
@@ -378,6 +378,7 @@ int request_enter(struct request *q)
 		q->class = CLASS_NONE;
 		return request_refuse_for_now(q);
 	}
+	q->place = PLACE_INSIDE;
 	if (q->class == CLASS_WRITE) {
 		request_step_out(q);
 	}
@@ -386,42 +387,42 @@ int request_enter(struct request *q)
 
 int request_return(struct request *q)
 {
-	if (!q->is_outside) {
+	if (q->place != PLACE_OUTSIDE) {
 		return 0;
 	}
 	if (!take_place(q)) {
 		return request_refuse_for_now(q);
 	}
-	q->is_outside = false;
+	q->place = PLACE_INSIDE;
 	return 0;
 }
 
 void request_leave(struct request *q)
 {
-	if (q->class == CLASS_NONE || q->has_left) {
+	if (q->place == PLACE_NONE || q->place == PLACE_LEFT) {
 		return;
 	}
-	q->has_left = true;
 	if (q->charged > 0) {
 		budget_charge(request_budget(q), &q->charged, 0, true);
 	}
-	if (!q->is_outside) {
+	if (q->place == PLACE_INSIDE) {
 		request_recount(q, -1);
 	}
+	q->place = PLACE_LEFT;
 }
 
 void request_step_out(struct request *q)
 {
-	q->is_outside = q->class != CLASS_NONE;
-	if (q->is_outside) {
+	if (q->place == PLACE_INSIDE) {
+		q->place = PLACE_OUTSIDE;
 		request_recount(q, -1);
 	}
 }
 
 void request_step_in(struct request *q)
 {
-	if (q->is_outside) {
-		q->is_outside = false;
+	if (q->place == PLACE_OUTSIDE) {
+		q->place = PLACE_INSIDE;
 		request_recount(q, 1);
 	}
 }

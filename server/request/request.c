@@ -125,8 +125,10 @@ struct str request_now(struct request *q)
 
 #define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
 
-static void request_began_waiting(struct request *q, void (*next)(struct request *q))
+static void request_began_waiting(struct request *q, enum request_waiting waiting, void (*next)(struct request *q))
 {
+	assert(waiting != WAITING_NOT && q->waiting == WAITING_NOT);
+	q->waiting = waiting;
 	q->next = next;
 	q->wait_began_ns = clock_mono_ns();
 	http_suspend(q->x);
@@ -153,32 +155,28 @@ static int64_t request_time_left(const struct request *q, int64_t at_most_ms)
 void request_wait_fresh(struct request *q, void (*next)(struct request *q))
 {
 	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
-	q->is_cache_waiter = true;
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_CACHE, next);
 	cache_wait_fresh(q->server->options.cache, &q->wait);
 }
 
 void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q))
 {
 	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = request_time_left(q, timeout_ms)};
-	q->is_cache_waiter = true;
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_CACHE, next);
 	cache_wait_revision(q->server->options.cache, &q->wait, revision);
 }
 
 void request_txn(struct request *q, void (*next)(struct request *q))
 {
-	q->has_txn = true;
 	q->plan.txn.op.done = request_txn_done;
 	q->plan.txn.op.timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS);
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_ETCD, next);
 	plan_send(&q->plan, q->server->options.storage);
 }
 
 void request_wait_turn(struct request *q, void (*next)(struct request *q))
 {
-	q->is_queueing = true;
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_TURN, next);
 }
 
 void request_yield(struct request *q, void (*next)(struct request *q))
@@ -195,7 +193,7 @@ static void request_lease_done(struct lease_wait *w)
 void request_wait_lease(struct request *q, struct leases *leases, void (*next)(struct request *q))
 {
 	q->lease = (struct lease_wait){.done = request_lease_done};
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_ETCD, next);
 	if (leases_take(leases, &q->lease)) {
 		http_wake(q->x);
 	}
@@ -210,7 +208,7 @@ void request_wait_versions(struct request *q, const struct kind *k, void (*next)
 {
 	q->versions = (struct agreement_wait){
 		.done = request_versions_done, .kind = k, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_ETCD, next);
 	agreement_wait(q->server->options.agreement, &q->versions);
 }
 
@@ -241,32 +239,34 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 
 void request_wait_answer(struct request *q, void (*next)(struct request *q))
 {
-	q->is_asking = true;
 	if (questions_notes_access(&q->questions)) {
 		request_step_out(q);
 	}
-	request_began_waiting(q, next);
+	request_began_waiting(q, WAITING_ANSWER, next);
 }
 
 void request_waited(struct request *q)
 {
 	int64_t ns = clock_mono_ns() - q->wait_began_ns;
 
-	q->wait_began_ns = 0;
-	if (q->is_asking) {
-		q->is_asking = false;
+	switch (q->waiting) {
+	case WAITING_ANSWER:
 		questions_settle(&q->questions);
 		request_step_in(q);
-		return;
-	}
-	if (q->is_queueing) {
-		q->is_queueing = false;
-		return;
-	}
-	timing_waited(q, ns, q->is_cache_waiter);
-	if (!q->is_cache_waiter) {
+		break;
+	case WAITING_CACHE:
+		timing_waited(q, ns, true);
+		break;
+	case WAITING_ETCD:
+		timing_waited(q, ns, false);
 		request_metrics_txn(q, ns);
+		break;
+	case WAITING_TURN:
+		break;
+	case WAITING_NOT:
+		assert(false);
 	}
+	q->waiting = WAITING_NOT;
 }
 
 /* ---- timing ---- */

@@ -21,6 +21,22 @@
 
 enum request_class { CLASS_NONE, CLASS_READ, CLASS_WRITE, CLASS_WATCH };
 
+/* The place that a request takes among those of its class (limits.h):
+ *
+ *     NONE --enter--> INSIDE --step_out--> OUTSIDE --step_in, return--> INSIDE
+ *                       |                     |
+ *                       +--------leave--------+--> LEFT, until the end of the exchange */
+enum request_place { PLACE_NONE, PLACE_INSIDE, PLACE_OUTSIDE, PLACE_LEFT };
+
+/* The operation that a suspended request waits for (wait.h). */
+enum request_waiting {
+	WAITING_NOT,
+	WAITING_CACHE,  /* q->wait: until the cache is fresh, or has a revision */
+	WAITING_ETCD,   /* q->plan, q->lease or q->versions */
+	WAITING_ANSWER, /* q->questions: the cluster's */
+	WAITING_TURN,   /* in a queue, or for its thread */
+};
+
 struct request {
 	struct server *server;
 	struct http_exchange *x;
@@ -30,7 +46,7 @@ struct request {
 	struct user *user;                     /* NULL until authenticated */
 	struct media media;
 	struct authz_attributes what;             /* what the user wants to do */
-	struct status route_status, media_status; /* errors in them, reported when the user may see them */
+	struct status route_status, media_status; /* code 0: no error. Reported when the user may see them */
 	struct questions questions;               /* of the cluster */
 	struct status st;                      /* what to answer when something is wrong */
 	struct str *warnings;
@@ -39,26 +55,23 @@ struct request {
 	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
 	struct request_audit *audit;           /* NULL: not audited */
 	enum request_class class;
-	bool is_outside;                       /* has no place of its class for a while */
-	bool has_left;                         /* and never again: it is answered */
+	enum request_place place;
 	size_t charged;                        /* bytes, to the budget of its class */
 	bool is_over_budget;                   /* its body was */
 	bool is_dry_run;
 	bool is_routed;                        /* a verb has been asked */
-	bool is_bad_route, is_bad_media, is_late; /* found while parsing; is_late: no deadline can be made of ?timeout= */
+	bool is_late;                          /* no deadline can be made of ?timeout= */
 	unsigned n_head_steps;                    /* of head.c's steps that have been passed */
 	struct str undecided;                     /* why the cluster gave no decision on the user's rights */
 
 	void (*next)(struct request *q);       /* what on_request calls */
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
-	bool is_cache_waiter; /* wait is under way, or over and not settled */
-	bool is_asking, is_queueing;      /* is_queueing: for its turn, be it a queue's or its thread's */
+	enum request_waiting waiting;     /* until it runs again, or its client has gone */
 	struct answer_being_made *making; /* respond.c's; NULL: none is made in slices */
 	struct lease_wait lease;
 	struct agreement_wait versions;
 	struct plan plan;                      /* of the transaction under way, with its result */
-	bool has_txn;                          /* plan holds results to clear */
 	int64_t deadline_ms;                   /* monotonic; watches have none */
 	int64_t wait_began_ns;
 	struct timing timing;

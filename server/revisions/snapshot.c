@@ -684,7 +684,6 @@ static void snapshot_finish(struct request *q, struct write *w)
 	note_trimmed(q, s);
 	if (s->only_trims) {
 		plan_clear(&q->plan);
-		q->has_txn = false;
 		snapshot_start(q, s);
 		return;
 	}

@@ -251,7 +251,6 @@ static void change_user_found(struct request *q)
 		user_found_add(&u->found, look->kvs[i].value, http_arena(q->x));
 	}
 	plan_clear(&q->plan);
-	q->has_txn = false;
 	q->state = u->state;
 	u->name = user_found_name(&u->found);
 	u->next(q, u);

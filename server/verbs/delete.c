@@ -391,7 +391,6 @@ static bool collection_step(struct request *q, struct collection *c)
 	const struct cached *o = c->listing.items[c->at];
 
 	plan_clear(&q->plan);
-	q->has_txn = false;
 	write_end_turn(q); /* its key is there */
 	arena_clear(&c->scratch);
 	c->deletion.write = (struct write){
