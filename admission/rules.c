@@ -10,6 +10,8 @@
 #include "api/model/schema.h"
 #include "api/upstream/upstream.h"
 
+#include <assert.h>
+
 /* ---- namespaces ---- */
 
 /* Namespaces that do not exist or are being deleted take no new objects, and three namespaces
@@ -443,8 +445,17 @@ static bool is_about(const struct admission_hook *hook, const struct admission_a
 		(!hook->resource || strcmp(hook->resource, attributes->kind->resource) == 0);
 }
 
+/* Rules read `object` of all writes but deletions, and `old` of every update. */
+static void assert_attributes(const struct admission_attributes *attributes)
+{
+	assert(attributes->object || attributes->operation == ADMIT_DELETE);
+	assert(attributes->old || attributes->operation != ADMIT_UPDATE);
+	assert(attributes->version && attributes->environment);
+}
+
 int admission_mutate(const struct admission_attributes *attributes, struct arena *a, struct status *st)
 {
+	assert_attributes(attributes);
 	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
 		if (chain[i]->mutate && is_about(chain[i], attributes) && chain[i]->mutate(attributes, a, st)) {
 			return 1;
@@ -455,6 +466,7 @@ int admission_mutate(const struct admission_attributes *attributes, struct arena
 
 void admission_complete(const struct admission_attributes *attributes, struct arena *a)
 {
+	assert(attributes->object && attributes->operation & (ADMIT_CREATE | ADMIT_UPDATE));
 	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
 		if (chain[i]->complete && is_about(chain[i], attributes)) {
 			chain[i]->complete(attributes, a);
@@ -464,6 +476,7 @@ void admission_complete(const struct admission_attributes *attributes, struct ar
 
 void admission_validate(const struct admission_attributes *attributes, struct field_errors *errors)
 {
+	assert_attributes(attributes);
 	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
 		if (chain[i]->validate && is_about(chain[i], attributes)) {
 			chain[i]->validate(attributes, errors);

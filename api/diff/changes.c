@@ -757,6 +757,7 @@ bool pointer_shift(struct str *pointer, struct str *ret_segment, struct arena *a
 	if (pointer->n == 0) {
 		return false;
 	}
+	assert(pointer->p[0] == '/'); /* is_pointer(), or pointer_push() has written it */
 	bool is_cut = str_cut((struct str){pointer->p + 1, pointer->n - 1}, '/', &head, &tail);
 	/* The slash belongs to the rest, which begins with one. */
 	*pointer = is_cut ? (struct str){tail.p - 1, tail.n + 1} : (struct str){NULL, 0};
@@ -771,8 +772,11 @@ static struct pointer_pattern pattern_of(struct str text, struct arena *a)
 		n += text.p[i] == '/';
 	}
 	struct str *segments = arena_array(a, struct str, n);
-	for (size_t i = 0; pointer_shift(&text, &segments[i], a); i++) {
+	size_t i = 0;
+	while (i < n && pointer_shift(&text, &segments[i], a)) {
+		i++;
 	}
+	assert(i == n && text.n == 0);
 	return (struct pointer_pattern){segments, n};
 }
 
@@ -799,6 +803,7 @@ bool pointer_patterns_read(struct pointer_patterns *ret, const struct json *list
 
 uint64_t pointer_patterns_all(const struct pointer_patterns *p)
 {
+	assert(p->n <= POINTER_PATTERNS_MAX); /* a bit for each */
 	return p->n == 0 ? 0 : UINT64_MAX >> (POINTER_PATTERNS_MAX - p->n);
 }
 
@@ -810,6 +815,7 @@ uint64_t pointer_patterns_step(
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct pointer_pattern *pattern = &p->v[i];
+		assert(!(alive >> i & 1) || depth < pattern->n); /* a pattern that has ended is not alive */
 		if (!(alive >> i & 1) ||
 			!(str_is(pattern->segments[depth], "*") || str_eq(pattern->segments[depth], segment))) {
 			continue;

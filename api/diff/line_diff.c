@@ -508,6 +508,18 @@ static void trim(struct middle m[2])
 	}
 }
 
+/* Hunks are made of changes in order that do not touch. */
+static bool line_changes_are_apart(const struct line_changes *c)
+{
+	for (size_t i = 1; i < c->n; i++) {
+		const struct line_change *before = &c->v[i - 1], *change = &c->v[i];
+		if (change->from <= before->from + before->n_from || change->to <= before->to + before->n_to) {
+			return false;
+		}
+	}
+	return true;
+}
+
 void line_changes_init(struct line_changes *c, struct str from, struct str to)
 {
 	assert(from.n < UINT32_MAX && to.n < UINT32_MAX);
@@ -524,11 +536,13 @@ void line_changes_init(struct line_changes *c, struct str from, struct str to)
 	compare(sides, middles);
 	c->n = line_changes_collect(c, sides, NULL);
 	c->v = mem_array(c->n + 1, sizeof(*c->v));
-	line_changes_collect(c, sides, c->v);
+	size_t n = line_changes_collect(c, sides, c->v);
+	assert(n == c->n); /* there is room for those that were counted */
 	for (int i = 0; i < 2; i++) {
 		side_done(&sides[i]);
 	}
 	line_slide(c);
+	assert(line_changes_are_apart(c));
 }
 
 void line_changes_done(struct line_changes *c)
@@ -554,6 +568,7 @@ bool line_hunk_next(const struct line_changes *c, uint32_t context, struct line_
 {
 	size_t first = h->first + h->n, last = first;
 
+	assert(first <= c->n);
 	if (first == c->n) {
 		return false;
 	}

@@ -67,12 +67,14 @@ struct str history_name(const struct history_subject *subject, struct arena *a)
 	add_subdomain(&b, subject->kind, LABEL_VALUE_MAX);
 	size_t kind_end = b.n;
 	buf_addc(&b, '.');
+	assert(b.n + 1 + digest.n < HISTORY_NAME_MAX); /* so there is room for some of the name */
 	add_subdomain(&b, subject->name, HISTORY_NAME_MAX - b.n - 1 - digest.n);
 	if (b.n == kind_end + 1) {
 		buf_truncate(&b, kind_end); /* no part of a name is empty */
 	}
 	buf_addc(&b, '-');
 	buf_add_str(&b, digest);
+	assert(!b.is_over); /* a name without its digest would be another object's, too */
 	return arena_dup(a, buf_str(&b));
 }
 

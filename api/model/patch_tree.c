@@ -3,6 +3,8 @@
  * would be quadratic. Merge sort, since it is stable and has no bad case. */
 #include "api/model/patch_tree.h"
 
+#include <assert.h>
+
 static bool is_sorted(const struct json *object)
 {
 	for (uint32_t i = 1; i < object->n; i++) {
@@ -66,6 +68,7 @@ struct json *open_copy(struct arena *a, const struct json *j)
 /* Finds the place where a member of that name is, or would be. */
 static uint32_t find_place(const struct json *object, struct str name, bool *ret_found)
 {
+	assert(object->kind == JSON_OBJECT);
 	uint32_t low = 0, high = object->n;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
@@ -110,6 +113,9 @@ void open_set(struct arena *a, struct json *object, struct str name, struct json
 	struct json_member added = object->members[object->n - 1];
 	memmove(object->members + at + 1, object->members + at, (object->n - 1 - at) * sizeof(added));
 	object->members[at] = added;
+	/* An object that was not opened by open_copy() may be in any order. */
+	assert(at == 0 || str_cmp(object->members[at - 1].name, name) < 0);
+	assert(at + 1 == object->n || str_cmp(name, object->members[at + 1].name) < 0);
 }
 
 bool open_remove(struct json *object, struct str name)

@@ -291,6 +291,7 @@ static struct field_node *find_or_add(struct field_set *s, struct path_element e
 {
 	bool is_found;
 	uint32_t at = lower_bound(s, e, &is_found);
+	assert(is_found ? at < s->n : at <= s->n);
 	if (!is_found) {
 		make_room(s, a);
 		memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof(*s->v));
@@ -336,6 +337,7 @@ static void append(struct field_set *s, struct field_node node, struct arena *a)
 		node.children = NULL;
 	}
 	if (node.is_member || node.children) {
+		assert(!s->n || path_element_cmp(s->v[s->n - 1].element, node.element) < 0);
 		make_room(s, a);
 		s->v[s->n++] = node;
 	}

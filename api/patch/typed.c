@@ -454,6 +454,7 @@ static struct json *merge_items(const struct type *t, const struct json *live, c
 	while (m.i < m.live.n || m.k < m.applied.n) {
 		merge_step(&m);
 	}
+	assert(m.i == m.live.n && m.k == m.applied.n); /* each item of both lists has been taken once */
 	return m.out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/model/gotext.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Everywhere; kinds add their own. */
@@ -279,6 +280,7 @@ static struct str value_of(const struct field_term *t, struct str name, struct s
 	case FIELD_TERM_COMPUTED:
 		return field_values_has(values, t->path) ? STR("true") : STR("");
 	default:
+		assert(t->field >= 0 && values->values);
 		return values->values[t->field];
 	}
 }

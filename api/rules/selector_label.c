@@ -7,6 +7,7 @@
 #include "api/rules/selector.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum token_kind {
@@ -434,6 +435,7 @@ static const struct label *find_label(const struct label *labels, size_t n, stru
 
 static bool has_value(const struct requirement *r, struct str value)
 {
+	assert(r->n_values > 0);
 	if (r->n_values == 1) {
 		return str_eq(r->values[0], value);
 	}
@@ -604,6 +606,7 @@ int label_selector_read(struct label_selector *ret, const struct json *object, s
 			return r;
 		}
 	}
+	assert(s.n == (size_t)n_labels + n_expressions); /* none is lost: a selector without it would match more */
 	qsort(s.v, s.n, sizeof(*s.v), compare_requirements);
 	*ret = s;
 	return 0;

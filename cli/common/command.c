@@ -4,6 +4,7 @@
 
 #include "base/visible.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -126,12 +127,14 @@ static void complain(const struct command *command, const struct buf *err)
 
 int command_fail(const struct command *command, const struct buf *err)
 {
+	assert(err->n > 0); /* each failure has its sentence */
 	complain(command, err);
 	return EXIT_FAILED;
 }
 
 int command_misuse(const struct command *command, const struct buf *err)
 {
+	assert(err->n > 0);
 	complain(command, err);
 	fprintf(stderr, "See annals help %s.\n", command->name);
 	return EXIT_USAGE;

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -218,6 +219,7 @@ static int write_new(const struct datadir *d, const char *name, struct str text,
 int datadir_write(const struct datadir *d, const char *name, struct str text, mode_t mode, struct buf *err)
 {
 	_cleanup_(mem_freep) char *temporary = mem_printf("%s.new", name);
+	assert(d->fd >= 0 && d->lock_fd >= 0); /* only who has locked the folder writes into it */
 	int r = write_new(d, temporary, text, mode);
 	if (!r && (renameat(d->fd, temporary, d->fd, name) < 0 || (!d->is_fleeting && fsync(d->fd) < 0))) {
 		r = -errno;

@@ -3,6 +3,7 @@
  * level is taken for a List, since no object of ours has one. */
 #include "cli/export/documents.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ static int documents_take(struct documents *d)
 {
 	int c = documents_peek(d);
 	if (c >= 0) {
+		assert(d->at < d->n);
 		d->at++;
 		d->offset++;
 		d->line += c == '\n';
@@ -134,6 +136,7 @@ static int take_value(struct documents *d, struct buf *to)
 			if (depth == 0 && (c == ',' || c == '}' || c == ']')) {
 				return 0; /* the byte behind a number or a word is not part of it */
 			}
+			assert(depth > 0 || (c != '}' && c != ']'));
 			depth -= (c == '}' || c == ']');
 			r = keep(to, documents_take(d)) ? 0 : -EFBIG;
 			if (depth == 0 && (c == '}' || c == ']')) {

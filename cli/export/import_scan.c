@@ -13,6 +13,7 @@
 #include "cli/export/import.h"
 #include "storage/keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -205,6 +206,7 @@ void import_arrange(struct import *im)
 {
 	struct way *ways = mem_array(im->n_edges + 1, sizeof(*ways));
 	size_t n = edges_resolve(im, ways);
+	assert(n <= im->n_edges);
 	find_levels(im, ways, n);
 	find_order(im);
 	mem_free(ways);

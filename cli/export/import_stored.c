@@ -13,6 +13,7 @@
 #include "cli/fsck/fsck_store.h"
 #include "storage/keys.h"
 
+#include <assert.h>
 #include <errno.h>
 
 enum {
@@ -42,6 +43,7 @@ int batch_add(struct import *im, struct batch *b, size_t at)
 	const struct entry *e = &im->entries[at];
 	struct item *item = &b->items[b->n];
 	struct str text;
+	assert(b->n < BATCH_MAX && at < im->n);
 	buf_init(&why, WHY_BYTES);
 	int r = import_file_read(im, e, &b->arena, &text);
 	if (!r && import_object(im, e, text, true, &b->arena, &item->object, &why)) {
@@ -68,6 +70,8 @@ int batch_fill(struct import *im, struct batch *b, size_t *at, bool (*wants)(con
 			break;
 		}
 		if (wants(e)) {
+			/* Owners come before what they own: the order goes by level. */
+			assert(b->n == 0 || e->level == im->entries[b->items[0].at].level);
 			bytes += e->length;
 			r = batch_add(im, b, im->order[*at]);
 		}

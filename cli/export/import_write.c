@@ -10,6 +10,7 @@
 #include "storage/engine/agreement.h"
 #include "storage/keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -381,6 +382,7 @@ static int batch_write_once(struct writer *w, struct batch *b, struct sending *a
 	arena_clear(&w->plans);
 	for (size_t i = 0; i < b->n && !r; i++) {
 		if (is_to_be_written(&w->im->entries[b->items[i].at])) {
+			assert(n < BATCH_MAX);
 			r = sending_prepare(w, &all[n], &b->items[i], b);
 			plans[n] = &all[n].plan;
 			n++;

@@ -9,6 +9,7 @@
 #include "cli/fsck/fsck_private.h"
 #include "cli/fsck/fsck_store.h"
 
+#include <assert.h>
 #include <errno.h>
 
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...)
@@ -62,6 +63,7 @@ int fsck_answer_all(struct fsck *f)
 
 int fsck_ask(struct fsck *f, struct question *q)
 {
+	assert(f->n_questions < QUESTIONS_AT_ONCE && q->answer);
 	f->questions[f->n_questions++] = q;
 	return f->n_questions < QUESTIONS_AT_ONCE ? 0 : fsck_answer_all(f);
 }

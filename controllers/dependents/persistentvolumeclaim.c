@@ -7,6 +7,8 @@
 #include "controllers/kit/controller.h"
 #include "controllers/kit/meta.h"
 
+#include <assert.h>
+
 enum {
 	WORKERS = 2,
 	RETRY_FIRST_MS = 5,
@@ -42,6 +44,7 @@ static bool let_go(struct claims_state *s, const struct target *t, const struct 
 {
 	_cleanup_(answer_done) struct answer answer;
 	_cleanup_(arena_done) struct arena scratch;
+	assert(claim_is_candidate(json_gets(claim, "metadata"))); /* any other claim keeps its protection */
 	arena_init(&scratch, SCRATCH_MAX);
 	answer_init(&answer);
 	int error = rest_update(s->run.env->client, t, claim_unprotected(&scratch, claim), &answer);

@@ -5,6 +5,8 @@
 #include "controllers/kit/controller.h"
 #include "controllers/namespace/namespace_plan.h"
 
+#include <assert.h>
+
 enum {
 	WORKERS = 4,
 	RETRY_FIRST_MS = 5, /* kube's value for this controller */
@@ -95,6 +97,7 @@ static int each_object(
 static int delete_one(struct look *l, const struct resource *r, struct str name)
 {
 	const struct target t = in_namespace(l, r, name);
+	assert(l->name.n > 0); /* without a namespace, it would be a deletion of all objects of the cluster */
 	struct delete_options options = DELETE_OPTIONS_DEFAULT;
 	options.propagation = "Background";
 	return rest_delete(l->s->run.env->client, &t, &options, &l->last);
@@ -175,6 +178,7 @@ static void weigh(struct look *l, const struct resource *r, int64_t estimate_s)
 
 static void empty_resource(struct look *l, const struct api_resource *r)
 {
+	assert(namespace_resource_counts(r));
 	int64_t estimate_s = 0;
 	int error = estimate(l, &r->resource, &estimate_s);
 	error = error ? error : delete_all(l, r);
@@ -274,6 +278,7 @@ static int read_namespace(struct look *l)
 
 static int mark(struct look *l)
 {
+	assert(namespace_next(l->namespace.body) == NAMESPACE_MARK);
 	return write(l, "status", namespace_with_phase(&l->scratch, l->namespace.body));
 }
 
@@ -290,6 +295,9 @@ static void tell_conditions(struct look *l)
 /* The request carries the resourceVersion, so it fails if the namespace has changed since. */
 static int let_go(struct look *l)
 {
+	/* Objects that are still there would be left without their namespace. */
+	assert(!namespace_found_any(&l->found) && !l->found.n_problems && !l->found.discovery_problem.n);
+	assert(namespace_next(l->namespace.body) == NAMESPACE_EMPTY);
 	int error = write(l, "finalize", namespace_finalized(&l->scratch, l->namespace.body));
 	return is_gone(l, error) ? 0 : error;
 }

@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 
+#include <assert.h>
+
 #define VERSION "meta.k8s.io/v1"
 
 /* Bytes of a token, which has a key: a namespace and a name. */
@@ -27,6 +29,7 @@ static struct str base64url_encode(struct str in, struct arena *a)
 			out[n++] = base64url[v >> (18 - 6 * d) & 63];
 		}
 	}
+	assert(n <= (in.n + 2) / 3 * 4);
 	return (struct str){out, n};
 }
 
@@ -59,6 +62,9 @@ struct str continue_token_make(const struct continue_token *token, struct arena 
 {
 	struct json *o = json_object(a);
 	struct buf text;
+
+	/* Without either, continue_token_parse() would refuse our own token. */
+	assert(token->revision != 0 && token->start.n > 0);
 
 	json_add(a, o, STR("v"), json_string(a, STR(VERSION)));
 	json_add(a, o, STR("rv"), json_int(a, token->revision));

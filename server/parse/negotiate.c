@@ -9,6 +9,7 @@
 #include "api/model/protobuf_write.h"
 #include "base/yaml.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -432,8 +433,11 @@ int media_negotiate(struct media *ret, struct str accept, struct str accept_enco
 {
 	if (choose_or_refuse(ret, accept, allowed, a, st)) {
 		media_of_status(ret, accept, accept_encoding, user_agent, pretty_param);
+		assert(st->code == 406 && ret->as == AS_OBJECT);
 		return 1;
 	}
+	assert(!(allowed & ALLOW_STREAM_ONLY) || ret->format != MEDIA_YAML);
+	assert(ret->as == AS_OBJECT || ret->as == AS_DISCOVERY || (form_bit(ret->as) & allowed));
 	finish(ret, accept_encoding, user_agent, pretty_param);
 	return 0;
 }
@@ -519,6 +523,7 @@ static bool media_writer_step_yaml(struct media_writer *w)
 
 bool media_writer_step(struct media_writer *w)
 {
+	assert(w->is_ok); /* its last step said that there is more to come */
 	if (w->media->format == MEDIA_YAML) {
 		return media_writer_step_yaml(w);
 	}

@@ -8,6 +8,7 @@
 #include "api/rules/validate.h"
 #include "server/parse/params.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* The longest path of a resource, an old watch of a subresource, has nine. */
@@ -210,6 +211,7 @@ int route_resolve(struct route *r, struct status *st)
 	unsigned action, allowed;
 	const char *problem, *messages[VALIDATE_MESSAGES_MAX];
 
+	assert(r->is_resource && r->verb && !r->action);
 	if (!is_served(r)) {
 		status_route_not_found(st);
 		return 1;
@@ -234,6 +236,7 @@ int route_resolve(struct route *r, struct status *st)
 		status_bad_request(st, "Name parameter invalid: \"" STR_FMT "\": %s", STR_ARG(r->name), problem);
 		return 1;
 	}
+	assert(action != 0 && (action & (action - 1)) == 0); /* dispatch has a function for one verb */
 	r->action = (enum verb)action;
 	return 0;
 }
@@ -340,6 +343,7 @@ bool params_parse(struct params *ret, struct str query, struct arena *a)
 		}
 		query = rest;
 	}
+	assert(ret->n <= pairs && pairs <= PARAMS_MAX);
 	return true;
 }
 
