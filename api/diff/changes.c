@@ -298,7 +298,9 @@ static const struct type type_gap = {
 		},
 };
 
-#define CHANGE_TYPE_TEXT "Created, Changed or Deleted."
+#define CHANGE_TYPE_TEXT                                                                                                   \
+	"Created, Changed or Deleted. Released: no Recorder selects the object any more, so its states are not recorded. " \
+	"Adopted: a Recorder selects it again."
 #define CHANGE_FIELDS                                                                                                          \
 	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                  \
 		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},              \
@@ -462,9 +464,14 @@ bool change_is_deletion(const struct json *change)
 	return str_is(member_text(change, "type"), "Deleted");
 }
 
+bool change_is_stateless(const struct json *change)
+{
+	return change_is_deletion(change) || str_is(member_text(change, "type"), "Released");
+}
+
 void check_change(struct field_errors *e, const struct where *at, const struct json *change)
 {
-	static const char *const types[] = {"Created", "Changed", "Deleted", NULL};
+	static const char *const types[] = {"Created", "Changed", "Deleted", "Released", "Adopted", NULL};
 	static const char *const texts[] = {"cause", "resourceVersion", "uid", "apiVersion", "writeDigest"};
 
 	check_choice(e, WHERE(at, "type"), member_text(change, "type"), types, true);
@@ -477,7 +484,7 @@ void check_change(struct field_errors *e, const struct where *at, const struct j
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		check_text_length(e, WHERE_NAMED(at, texts[i]), member_text(change, texts[i]));
 	}
-	if (!change_is_deletion(change)) {
+	if (!change_is_stateless(change)) {
 		check_present(e, WHERE(at, "uid"), member_text(change, "uid"));
 		check_present(e, WHERE(at, "apiVersion"), member_text(change, "apiVersion"));
 	}
@@ -543,7 +550,7 @@ static void check_link(const struct json *change, const struct json *before, con
 static const struct json *last_state_change(const struct json *changes)
 {
 	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
-		if (!change_is_deletion(changes->items[i - 1])) {
+		if (!change_is_stateless(changes->items[i - 1])) {
 			return changes->items[i - 1];
 		}
 	}
@@ -611,7 +618,7 @@ static int64_t first_number(const struct json *status)
 	const struct json *changes = json_gets(status, "changes"), *change;
 
 	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
-		if (!change_is_deletion(change)) {
+		if (!change_is_stateless(change)) {
 			return member_int(change, "number");
 		}
 	}

@@ -513,8 +513,8 @@ static void snapshot_validate(const struct object *o, struct field_errors *error
 	check_owner(errors, WHERE(&at, "owner"), json_gets(spec, "owner"));
 	check_labels(errors, WHERE(&at, "labels"), json_gets(spec, "labels"));
 	check_change_of(errors, &at, spec);
-	bool is_deletion = change_is_deletion(json_gets(spec, "change"));
-	(is_deletion ? check_no_data : check_data)(errors, WHERE(&at, "data"), json_gets(spec, "data"));
+	bool is_stateless = change_is_stateless(json_gets(spec, "change"));
+	(is_stateless ? check_no_data : check_data)(errors, WHERE(&at, "data"), json_gets(spec, "data"));
 	check_prefix(errors, WHERE(&at, "namePrefix"), member_text(spec, "namePrefix"));
 	check_not_negative(errors, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"));
 	check_live(errors, WHERE(&at, "live"), json_gets(spec, "live"));

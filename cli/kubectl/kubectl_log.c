@@ -164,6 +164,11 @@ static void write_change(
 	const struct json *change = json_gets(entry, "change"), *subject = json_gets(entry, "subject");
 	bool is_secret = !member_text(subject, "group").n && str_is(member_text(subject, "kind"), "Secret");
 	bool is_deleted = str_is(member_text(change, "type"), "Deleted");
+
+	if (str_is(member_text(change, "type"), "Released")) {
+		buf_adds(out, "(no Recorder selects the object any more)\n");
+		return;
+	}
 	if ((!states[0] && !e->is_first) || (!states[1] && !is_deleted)) {
 		write_limit(p, e, entry, out);
 		return;

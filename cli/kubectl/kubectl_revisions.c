@@ -613,7 +613,7 @@ struct str change_what(struct arena *a, const struct json *change, bool is_wide)
 {
 	const struct json *paths = json_gets(change, "paths"), *each;
 	struct str type = member_text(change, "type");
-	bool is_changed = str_is(type, "Changed");
+	bool is_changed = str_is(type, "Changed") || str_is(type, "Adopted");
 	_cleanup_(buf_done) struct buf out;
 	uint32_t i = 0;
 	int64_t more = member_int(change, "morePaths") + member_count(change, "paths");

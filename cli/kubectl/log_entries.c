@@ -134,7 +134,7 @@ static bool are_in_line(struct str a, struct str b)
 static bool is_of_path(struct log_entries *e, const struct json *change)
 {
 	const struct json *paths = json_gets(change, "paths"), *each;
-	if (!str_is(member_text(change, "type"), "Changed")) {
+	if (!str_is(member_text(change, "type"), "Changed") && !str_is(member_text(change, "type"), "Adopted")) {
 		return false;
 	}
 	for (uint32_t i = 0; (each = list_item(paths, i)); i++) {

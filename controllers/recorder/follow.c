@@ -97,7 +97,8 @@ static struct recording *select_recording(struct follow *f, const struct json *o
 	_cleanup_(item_unrefp) struct item *namespace =
 		is_asked ? informer_get(f->core->namespaces, (struct str){NULL, 0}, ns) : NULL;
 
-	if (is_asked && !namespace) {
+	f->is_stranger = is_asked && !namespace;
+	if (f->is_stranger) {
 		atomic_store(&f->has_strangers, true);
 	}
 	/* A known namespace without labels differs from an unknown namespace. */
@@ -118,6 +119,21 @@ static void queue_state(struct follow *f, const struct ledger_key *key, const st
 	ledger_queue(f->core->ledger, key, c);
 }
 
+/* Without a Recorder, no rules say which parts of the state must be hidden: so the change has no state. */
+static void queue_released(struct follow *f, const struct ledger_key *key, const struct json *object, bool is_listed)
+{
+	_cleanup_(buf_done) struct buf text;
+	struct sighting s;
+
+	sighting_without_state(&s, object, &f->scratch);
+	buf_init(&text, TEXT_BYTES_MAX);
+	struct ledger_change *c = ledger_change_new(LEDGER_RELEASED, s.version, sighting_write(&s, &text, &f->scratch));
+
+	c->is_listed = is_listed;
+	c->is_after_gap = is_listed && !f->resume_from;
+	ledger_queue(f->core->ledger, key, c);
+}
+
 static void follow_show(struct follow *f, const struct ledger_key *key, const struct json *found, bool is_listed)
 {
 	const struct json *object = as_kind(f, found);
@@ -126,7 +142,10 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	struct ledger_shown shown = {.list = f->list};
 
 	if (!recording) {
-		ledger_pass_by(f->core->ledger, key, f->list);
+		/* If the namespace is not known yet, or no longer, nobody knows whether a Recorder selects the object. */
+		if (ledger_pass_by(f->core->ledger, key, f->list) && !f->is_stranger) {
+			queue_released(f, key, object, is_listed);
+		}
 		return;
 	}
 	sighting_of(&s, object, recording, &f->scratch);

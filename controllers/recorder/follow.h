@@ -21,6 +21,7 @@ struct follow {
 	/* Until the first list is whole: the version from which the watch goes on. Then events up to `replayed_to` may have been
 	 * recorded before. 0: neither. */
 	uint64_t resume_from, replayed_to;
+	bool is_stranger; /* the namespace of the object under way is unknown */
 	_Atomic bool has_strangers, is_stale;
 	/* For each recording: 1 + the index of a recording that sorts before it and has recorded
 	 * an object that both select. 0: none so far. Written on the client's thread. */

@@ -329,7 +329,7 @@ static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 
 static bool is_kept(const struct entry *e, const struct ledger_print *print)
 {
-	return e->history_version && e->is_written && !e->deleted_s && print_equal(&e->kept, print);
+	return e->history_version && e->is_written && !e->deleted_s && !e->is_released && print_equal(&e->kept, print);
 }
 
 /* Queues a LOOK if the History differs from the object and no change is under way: somebody else
@@ -484,17 +484,22 @@ void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_
 	ledger_change_free(change);
 }
 
-void ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list)
+bool ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list)
 {
+	bool must_say = false;
+
 	pthread_mutex_lock(&l->lock);
 	struct entry *e = ledger_find(l, key);
 	if (e) {
+		bool is_recorded = e->first || e->is_busy ? e->is_seen : e->history_version && e->is_written && !e->deleted_s;
+		must_say = is_recorded && !e->is_released;
 		l->changes += e->is_seen;
 		e->is_seen = false;
 		e->list = list;
 		drop_if_idle(l, e);
 	}
 	pthread_mutex_unlock(&l->lock);
+	return must_say;
 }
 
 static void miss(struct ledger *l, struct entry *e, uint64_t version)
@@ -622,6 +627,7 @@ static void take_history(struct ledger *l, struct entry *e, const struct ledger_
 	e->kept = h->print;
 	e->kept_version = h->recorded;
 	e->is_written = h->is_written;
+	e->is_released = h->is_released;
 	e->deleted_s = h->deleted_s;
 	e->revisions = h->revisions;
 	l->changes++;

@@ -55,7 +55,7 @@ struct ledger_print {
 };
 void ledger_print_of(struct ledger_print *ret, struct str uid, struct str digest);
 
-enum ledger_sort { LEDGER_STATE, LEDGER_LOOK, LEDGER_GONE, LEDGER_EXPIRE };
+enum ledger_sort { LEDGER_STATE, LEDGER_LOOK, LEDGER_GONE, LEDGER_RELEASED, LEDGER_EXPIRE };
 
 struct ledger_change {
 	struct ledger_change *next;
@@ -69,7 +69,7 @@ struct ledger_change {
 	uint8_t cohort;              /* private */
 	size_t bytes;                /* size of the whole change */
 	size_t n;
-	char text[]; /* STATE: the text for scribe_sighting_read() */
+	char text[]; /* STATE, RELEASED: the text for scribe_sighting_read() */
 };
 struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version, struct str text);
 struct ledger_change *ledger_change_free(struct ledger_change *c);
@@ -112,8 +112,9 @@ struct ledger_shown {
 bool ledger_show(struct ledger *l, const struct ledger_key *key, const struct ledger_shown *shown);
 /* Takes the change. */
 void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change);
-/* Notes that the object exists but no Recorder records it. */
-void ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list);
+/* Notes that the object exists but no Recorder records it. Returns true if its History must say so: call ledger_queue() with a change
+ * of the sort RELEASED. */
+bool ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list);
 void ledger_miss(struct ledger *l, const struct ledger_key *key, uint64_t version);
 /* Ends a list: objects of that kind that it did not show are gone. */
 void ledger_end(struct ledger *l, const struct ledger_kind *kind, uint32_t list);
@@ -143,6 +144,7 @@ struct ledger_history {
 	uint64_t recorded; /* the object's resourceVersion in the last change; 0: unknown */
 	struct ledger_print print;
 	bool is_written;   /* it has at least one change */
+	bool is_released;  /* the last change says that no Recorder selects the subject */
 	int64_t deleted_s; /* deletionTime; 0: the subject exists */
 	uint32_t revisions;
 };

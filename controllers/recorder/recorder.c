@@ -43,8 +43,9 @@ static const struct counter_name counted[] = {
 	[RECORDER_CREATED] = {"annals_recorder_created_total", "Changes written of objects that came"},
 	[RECORDER_CHANGED] = {"annals_recorder_changed_total", "Changes written of objects that changed"},
 	[RECORDER_DELETED] = {"annals_recorder_deleted_total", "Changes written of objects that went"},
-	[RECORDER_SKIPPED] = {"annals_recorder_skipped_total",
-		"States known to be missing; at least one for each change that says so"},
+	[RECORDER_RELEASED] = {"annals_recorder_released_total", "Changes written of objects that were selected no longer"},
+	[RECORDER_ADOPTED] = {"annals_recorder_adopted_total", "Changes written of objects that were selected again"},
+	[RECORDER_SKIPPED] = {"annals_recorder_skipped_total", "States that are missing, at least one for each gap"},
 	[RECORDER_CONFLICTS] = {"annals_recorder_conflicts_total", "Times that a history had changed meanwhile"},
 	[RECORDER_RETRIES] = {"annals_recorder_retries_total", "Times that a change could not be written, and waits"},
 	[RECORDER_REFUSED] = {"annals_recorder_refused_total", "States that the server refused to keep"},
@@ -251,6 +252,7 @@ static void on_history(void *ctx, const struct json *object, bool is_gone, bool 
 	}
 	h.revisions = (uint32_t)member_int(status, "revisions");
 	h.recorded = scribe_last_version(object);
+	h.is_released = scribe_is_released(object);
 	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
 		h.deleted_s = deleted_us / 1000000;
 		wake_for(d, NULL);
@@ -700,7 +702,6 @@ static void told_how_much_is_recorded(struct director *d)
 		struct follow *f = list_entry(it, struct follow, link);
 		f->reported = ledger_recorded(d->core.ledger, f->kind, 0);
 	}
-	d->must_tell_recorded = false;
 	d->recorded_at_ms = clock_mono_ms() + RECORDED_MS;
 }
 

@@ -74,6 +74,7 @@ static void scribe_know(struct scribe *s, const struct json *history)
 
 	s->known = (struct ledger_history){
 		.is_written = member_count(status, "changes") > 0,
+		.is_released = scribe_is_released(history),
 		.revisions = (uint32_t)member_int(status, "revisions"),
 	};
 	s->known.recorded = scribe_last_version(history);
@@ -110,17 +111,21 @@ static bool see_object(struct scribe *s, const struct json *found)
 	struct recording *selected =
 		recordings_select(&s->followed->recordings, object, labels_of_namespace(s, &namespace), &s->arena);
 
+	bool is_namespace_known = namespace || !s->work.ns.n || !recordings_need_namespaces(&s->followed->recordings);
 	item_unref(namespace);
 	recording_unref(s->recording);
 	s->recording = selected ? recording_ref(selected) : NULL;
 	if (selected) {
 		sighting_of(&s->sighting, object, selected, &s->arena);
 		sighting_complete(&s->sighting, object, &s->arena);
-		s->sighting.is_live = s->sighting.is_late = true;
-		s->sighting.is_after_gap = s->work.is_after_gap;
-		s->sighting.n_skipped = s->work.n_skipped;
 	}
-	return selected != NULL;
+	if (!selected && is_namespace_known) {
+		sighting_without_state(&s->sighting, object, &s->arena);
+	}
+	s->sighting.is_live = s->sighting.is_late = true;
+	s->sighting.is_after_gap = s->work.is_after_gap;
+	s->sighting.n_skipped = s->work.n_skipped;
+	return selected || is_namespace_known;
 }
 
 /* Returns false if nothing is left to do, or if s->outcome has the error. */
@@ -230,7 +235,7 @@ static bool read_state_before(struct scribe *s, enum scribe_step step, const str
 		.name = revision};
 
 	*ret = NULL;
-	if (step != SCRIBE_CHANGED || !revision.n) {
+	if ((step != SCRIBE_CHANGED && step != SCRIBE_ADOPTED) || !revision.n) {
 		return true;
 	}
 	enum rest_found found = rest_find(client_of(s), &t, &s->answer);
@@ -267,7 +272,8 @@ static void know_written(struct scribe *s, enum scribe_step step)
 	s->known.is_written = true;
 	s->known.recorded = s->sighting.version;
 	s->known.deleted_s = step == SCRIBE_DELETED ? s->sighting.seen_s : 0;
-	if (step != SCRIBE_DELETED) {
+	s->known.is_released = step == SCRIBE_RELEASED;
+	if (step != SCRIBE_DELETED && step != SCRIBE_RELEASED) {
 		ledger_print_of(&s->known.print, s->sighting.uid, str_of(s->sighting.digest));
 	}
 }
@@ -275,8 +281,11 @@ static void know_written(struct scribe *s, enum scribe_step step)
 /* Returns false if the step must be decided again. */
 static bool write_step(struct scribe *s, enum scribe_step step)
 {
-	static const enum recorder_counter counters[] = {
-		[SCRIBE_CREATED] = RECORDER_CREATED, [SCRIBE_CHANGED] = RECORDER_CHANGED, [SCRIBE_DELETED] = RECORDER_DELETED};
+	static const enum recorder_counter counters[] = {[SCRIBE_CREATED] = RECORDER_CREATED,
+		[SCRIBE_CHANGED] = RECORDER_CHANGED,
+		[SCRIBE_DELETED] = RECORDER_DELETED,
+		[SCRIBE_RELEASED] = RECORDER_RELEASED,
+		[SCRIBE_ADOPTED] = RECORDER_ADOPTED};
 	const struct json *metadata = json_gets(s->history.body, "metadata"), *before;
 	const struct target history = {
 		.resource = &histories_resource, .namespace = member_text(metadata, "namespace"), .name = s->name};
@@ -381,7 +390,7 @@ static bool read_state(struct scribe *s)
 	if (!sighting_read(&s->sighting, (struct str){change->text, change->n}, &s->arena)) {
 		return false;
 	}
-	s->recording = recording_ref(change->recording);
+	s->recording = change->recording ? recording_ref(change->recording) : NULL;
 	s->sighting.recording = change->recording;
 	s->sighting.version = change->version;
 	s->sighting.seen_s = change->seen_s;
@@ -396,6 +405,7 @@ static void carry_out(struct scribe *s)
 
 	switch (change->sort) {
 	case LEDGER_STATE:
+	case LEDGER_RELEASED:
 		if (read_state(s)) {
 			write_change(s);
 		}

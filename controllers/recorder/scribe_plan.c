@@ -28,6 +28,21 @@ void sighting_of(struct sighting *ret, const struct json *object, const struct r
 	digest_of(ret->digest, ret->state, a);
 }
 
+void sighting_without_state(struct sighting *ret, const struct json *object, struct arena *a)
+{
+	const struct json *metadata = json_gets(object, "metadata");
+
+	*ret = (struct sighting){
+		.is_released = true,
+		.seen_s = clock_wall_s(),
+		.uid = member_text(metadata, "uid"),
+		.api_version = member_text(object, "apiVersion"),
+		.generation = member_int(metadata, "generation"),
+	};
+	str_to_uint64(member_text(metadata, "resourceVersion"), &ret->version);
+	sighting_complete(ret, object, a);
+}
+
 void sighting_complete(struct sighting *s, const struct json *object, struct arena *a)
 {
 	digest_of(s->raw_digest, state_of(object, NULL, a), a);
@@ -86,7 +101,8 @@ bool sighting_read(struct sighting *ret, struct str text, struct arena *a)
 	};
 	copy_digest(ret->digest, member_text(j, "digest"));
 	copy_digest(ret->raw_digest, member_text(j, "rawDigest"));
-	return ret->state != NULL;
+	ret->is_released = ret->state == NULL;
+	return ret->uid.n > 0;
 }
 
 /* ---- deciding ---- */
@@ -99,6 +115,13 @@ static const struct json *status_of(const struct json *history)
 static bool has_changes(const struct json *history)
 {
 	return member_count(status_of(history), "changes") > 0;
+}
+
+static const struct json *last_change(const struct json *history)
+{
+	const struct json *changes = json_gets(status_of(history), "changes");
+
+	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
 }
 
 uint64_t scribe_last_version(const struct json *history)
@@ -119,11 +142,27 @@ static bool is_overtaken(const struct json *history, const struct sighting *s)
 	return !s->is_live && s->version && s->version < scribe_last_version(history);
 }
 
+bool scribe_is_released(const struct json *history)
+{
+	return str_is(member_text(last_change(history), "type"), "Released");
+}
+
+static enum scribe_step decide_released(const struct json *history, const struct sighting *s)
+{
+	bool is_known =
+		!has_changes(history) || member_text(status_of(history), "deletionTime").n > 0 || scribe_is_released(history);
+
+	return is_known ? SCRIBE_NOTHING : is_overtaken(history, s) ? SCRIBE_LOOK : SCRIBE_RELEASED;
+}
+
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s)
 {
 	const struct json *status = status_of(history);
 	bool is_deleted = member_text(status, "deletionTime").n > 0;
 
+	if (s->is_released) {
+		return decide_released(history, s);
+	}
 	if (!has_changes(history)) {
 		return s->is_gone ? SCRIBE_NOTHING : SCRIBE_CREATED;
 	}
@@ -131,13 +170,14 @@ enum scribe_step scribe_decide(const struct json *history, const struct sighting
 		return SCRIBE_NOTHING;
 	}
 	bool is_same_object = !s->is_gone && !is_deleted && str_eq(member_text(status, "uid"), s->uid);
-	if (is_same_object && str_is(member_text(status, "digest"), s->digest)) {
+	bool is_released = scribe_is_released(history);
+	if (is_same_object && !is_released && str_is(member_text(status, "digest"), s->digest)) {
 		return SCRIBE_NOTHING;
 	}
 	if (is_overtaken(history, s)) {
 		return SCRIBE_LOOK;
 	}
-	return s->is_gone ? SCRIBE_DELETED : is_same_object ? SCRIBE_CHANGED : SCRIBE_CREATED;
+	return s->is_gone ? SCRIBE_DELETED : !is_same_object ? SCRIBE_CREATED : is_released ? SCRIBE_ADOPTED : SCRIBE_CHANGED;
 }
 
 bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s)
@@ -146,13 +186,6 @@ bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s
 
 	return time_parse_rfc3339(member_text(status_of(history), "deletionTime"), &deleted_us) &&
 		deleted_us / 1000000 + keep_s <= now_s;
-}
-
-static const struct json *last_change(const struct json *history)
-{
-	const struct json *changes = json_gets(status_of(history), "changes");
-
-	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
 }
 
 /* If the version is the recorded one, only the rules of the Recorder have changed. */
@@ -268,11 +301,11 @@ static void add_who(
 	struct changed_paths *paths = arena_new(a, struct changed_paths);
 	struct change_authors authors = {.n = 0};
 
-	if (step == SCRIBE_CHANGED && before) {
+	if ((step == SCRIBE_CHANGED || step == SCRIBE_ADOPTED) && before) {
 		changed_paths(paths, before, s->state, a);
 		add_paths(change, paths, a);
 	}
-	if (!s->is_gone) {
+	if (!s->is_gone && s->state) {
 		change_authors(&authors, s->managed_fields, s->state, paths, a);
 		add_managers(change, &authors, a);
 	}
@@ -297,8 +330,11 @@ static void add_gap(struct json *change, const struct json *history, const struc
 static struct json *change_of(
 	const struct json *history, enum scribe_step step, const struct sighting *s, const struct json *before, struct arena *a)
 {
-	static const char *const types[] = {
-		[SCRIBE_CREATED] = "Created", [SCRIBE_CHANGED] = "Changed", [SCRIBE_DELETED] = "Deleted"};
+	static const char *const types[] = {[SCRIBE_CREATED] = "Created",
+		[SCRIBE_CHANGED] = "Changed",
+		[SCRIBE_DELETED] = "Deleted",
+		[SCRIBE_RELEASED] = "Released",
+		[SCRIBE_ADOPTED] = "Adopted"};
 	struct json *change = json_object(a);
 
 	add_text(change, "type", str_of(types[step]), a);
@@ -318,7 +354,7 @@ static struct json *change_of(
 		add_text(change, "uid", s->uid, a);
 		add_text(change, "apiVersion", s->api_version, a);
 		add_text(change, "writeDigest", str_of(s->raw_digest), a);
-		add_node(change, "ignore", json_gets(s->recording->spec, "ignore"), a);
+		add_node(change, "ignore", s->recording ? json_gets(s->recording->spec, "ignore") : NULL, a);
 	}
 	return change;
 }

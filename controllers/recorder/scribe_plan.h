@@ -10,6 +10,7 @@
 /* One observation of an object. */
 struct sighting {
 	bool is_gone;
+	bool is_released; /* it exists, but no Recorder selects it: the state is not known */
 	/* The object was read from the server after the History: nothing is newer. */
 	bool is_live;
 	/* Nobody saw the change itself: seen_s is the time of the look. */
@@ -30,6 +31,8 @@ struct sighting {
 /* Fills in the sighting of an object, except what only a change needs. It points into the arena
  * or the object. */
 void sighting_of(struct sighting *ret, const struct json *object, const struct recording *recording, struct arena *a);
+/* Fills in the sighting of an object that no Recorder selects. */
+void sighting_without_state(struct sighting *ret, const struct json *object, struct arena *a);
 /* Fills in the rest. */
 void sighting_complete(struct sighting *s, const struct json *object, struct arena *a);
 /* Write a sighting as text, for waiting changes, and read it back. Reading returns false if the
@@ -43,6 +46,8 @@ enum scribe_step {
 	SCRIBE_CREATED,
 	SCRIBE_CHANGED,
 	SCRIBE_DELETED,
+	SCRIBE_RELEASED,
+	SCRIBE_ADOPTED,
 };
 /* history: the present one; NULL: there is none, as before the first change. */
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s);
@@ -58,6 +63,8 @@ struct json *scribe_history(const struct history_subject *subject, struct str na
 struct json *scribe_snapshot(const struct json *history, enum scribe_step step, const struct sighting *s,
 	const struct json *before, int64_t history_limit, struct arena *a);
 
+/* Does the last change say that no Recorder selects the subject? */
+bool scribe_is_released(const struct json *history);
 /* The object's resourceVersion in the last change of a History; 0: there is none, or it says none. */
 uint64_t scribe_last_version(const struct json *history);
 /* Has the subject been gone for that long? */

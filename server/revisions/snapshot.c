@@ -67,7 +67,11 @@ struct snapshot {
 	struct json *trimmed; /* names, by this and those before */
 };
 
-/* A change that deletes the object has no state. */
+static bool is_stateless(const struct snapshot *s)
+{
+	return change_is_stateless(s->change);
+}
+
 static bool is_deletion(const struct snapshot *s)
 {
 	return change_is_deletion(s->change);
@@ -589,7 +593,7 @@ static enum decision snapshot_decide(struct request *q, struct write *w)
 	if (s->change && read_history(q, s)) {
 		return DECIDE_REFUSE;
 	}
-	return is_deletion(s) ? decide_tell(q, s) : decide_state(q, s);
+	return is_stateless(s) ? decide_tell(q, s) : decide_state(q, s);
 }
 
 /* ---- the transaction ---- */
@@ -606,7 +610,7 @@ static void snapshot_extend(struct request *q, struct write *w, struct plan *p)
 	const struct snapshot *s = container_of(w, struct snapshot, write);
 	size_t n_trims = q->is_dry_run ? 0 : s->n_trims;
 
-	if (is_deletion(s)) {
+	if (is_stateless(s)) {
 		return;
 	}
 	plan_guard_history(p, request_ns(q), s->owner.uid, s->history.revision);
@@ -660,10 +664,10 @@ static struct json *history_of(struct request *q, const struct snapshot *s)
 static struct json *status_of(struct request *q, const struct snapshot *s)
 {
 	struct json *status = json_object(q->a);
-	const char *result = is_deletion(s) ? "Deleted" : snapshot_result_name(s->plan.result);
+	const char *result = is_stateless(s) ? (is_deletion(s) ? "Deleted" : "Released") : snapshot_result_name(s->plan.result);
 
 	json_add(q->a, status, STR("result"), json_string(q->a, str_of(result)));
-	if (!is_deletion(s)) {
+	if (!is_stateless(s)) {
 		json_add(q->a, status, STR("revision"), revision_of(q, s));
 	}
 	if (s->trimmed->n > 0) {
@@ -737,7 +741,7 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 	s->change = json_gets(spec, "change");
 	json_to_int64(json_gets(spec, "historyLimit"), &limit);
 	s->limit = (size_t)limit;
-	if (!is_deletion(s)) {
+	if (!is_stateless(s)) {
 		digest_of(digest, s->data, q->a);
 		s->digest = arena_dup(q->a, str_of(digest));
 	}

@@ -121,12 +121,12 @@ static struct json *entry_of(
 			json_add(a, entry, str_of(kept[i]), value);
 		}
 	}
-	if (!change_is_deletion(change)) {
+	if (!change_is_stateless(change)) {
 		json_add(a, entry, STR("revision"), json_string(a, held->name));
 		json_add(a, entry, STR("number"), json_int(a, held->number));
 	}
 	json_add_text(a, entry, STR("user"), user);
-	if (!change_is_deletion(change)) {
+	if (!change_is_stateless(change)) {
 		json_add(a, entry, STR("digest"), json_string(a, held->digest));
 	}
 	add_previous(entry, old, a);
@@ -212,7 +212,7 @@ struct json *snapshot_change_status(const struct kind *histories, const struct j
 
 	if (change_is_deletion(change)) {
 		set_member(next, "deletionTime", json_gets(change, "time"), a);
-	} else {
+	} else if (!change_is_stateless(change)) {
 		note_state(next, change, held, a);
 	}
 	set_member(next, "totalChanges", json_int(a, total == INT64_MAX ? total : total + 1), a);

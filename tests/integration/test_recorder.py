@@ -343,6 +343,53 @@ def test_a_recorder_in_whose_place_another_one_records_says_so(room):
     retry_until(lambda: overridden(room, later) is None, "it records for itself again")
 
 
+def test_an_object_that_leaves_the_selector_says_so(room):
+    room.record("configmaps", objectSelector={"matchLabels": {"team": "a"}})
+    room.make(labels={"team": "a"})
+    room.await_types("Created")
+    room.change(metadata={"labels": {"team": "b"}})
+    room.await_types("Created", "Released")
+    room.change(data={"a": "unseen"})
+    room.change(data={"b": "2"})
+    room.change(metadata={"labels": {"team": "a"}})
+    created, released, adopted = room.await_types("Created", "Released", "Adopted")
+    assert "revision" not in released and "digest" not in released
+    assert released["resourceVersion"] and released["user"] == created["user"] == adopted["user"]
+    assert adopted["paths"] == ["/data/a", "/data/b"]
+    assert data([room.revision(adopted["revision"])["data"]]) == [{"a": "unseen", "b": "2"}]
+    room.change(data={"a": "3"})
+    room.await_types("Created", "Released", "Adopted", "Changed")
+    room.change(metadata={"labels": {"team": "b"}})
+    room.await_types("Created", "Released", "Adopted", "Changed", "Released")
+    before = room.find()["metadata"]["resourceVersion"]
+    room.server.kill()
+    room.world.start()
+    room.make("other", labels={"team": "a"})
+    room.await_types("Created", name="other")
+    assert room.find()["metadata"]["resourceVersion"] == before
+    room.remove()
+    room.await_types("Created", "Released", "Adopted", "Changed", "Released", "Deleted")
+    env = {**os.environ, "KUBECONFIG": f"{room.world.dir}/data/kubeconfig"}
+    for words in (["verify", "configmap/web"], ["log", "-p"], ["history", "configmap/web"]):
+        done = processes.run([processes.BIN, "kubectl", *words, "--namespace", room.name], env=env)
+        assert done.returncode == 0, done
+    assert "no Recorder selects the object" in processes.run(
+        [processes.BIN, "kubectl", "log", "-p", "--namespace", room.name], env=env).stdout
+
+
+def test_a_recorder_that_selects_less_says_what_it_left(room):
+    room.record("configmaps")
+    room.make()
+    room.make("kept", labels={"team": "a"})
+    for name in ("web", "kept"):
+        room.await_types("Created", name=name)
+    room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"objectSelector": {"matchLabels": {"team": "a"}}}})
+    room.await_types("Created", "Released")
+    room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"objectSelector": None}})
+    room.await_types("Created", "Released", "Adopted")
+    room.await_types("Created", name="kept")
+
+
 def test_namespaces_by_their_labels(room):
     room.record("configmaps", namespaceSelector={"matchLabels": {"record": room.name}})
     room.make()
@@ -622,7 +669,8 @@ def test_the_end_of_a_recorder_is_the_end_of_recording(room):
     room.change(data={"a": "2"})
     room.make("other", labels={"of": "other"})
     room.await_types("Created", name="other")
-    assert room.types() == ["Created"]
+    room.await_types("Created", "Released")  # the other Recorder does not select it
+    assert "revision" not in room.changes()[-1]
 
 
 def test_annals_does_not_record_itself(room):

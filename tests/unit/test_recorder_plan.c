@@ -113,6 +113,26 @@ static void test_decide__what_is_older_than_the_history_is_looked_at(void **stat
 	assert_int_equal(scribe_decide(history("u1", "newer", "21", ""), &s), SCRIBE_CHANGED);
 }
 
+#define LAST_RELEASED \
+	"{\"status\":{\"uid\":\"u1\",\"digest\":\"d\",\"changes\":[{\"type\":\"Released\",\"resourceVersion\":\"12\"}]}}"
+
+static void test_decide__what_no_recorder_selects_is_released_once(void **state _unused_)
+{
+	struct sighting s, back = seen(OBJECT);
+	sighting_without_state(&s, parse(OBJECT), &arena);
+	assert_null(s.state);
+	assert_int_equal(scribe_decide(NULL, &s), SCRIBE_NOTHING);
+	assert_int_equal(scribe_decide(history("u1", "d", "15", ""), &s), SCRIBE_RELEASED);
+	assert_int_equal(scribe_decide(history("u1", "d", "15", GONE), &s), SCRIBE_NOTHING);
+	assert_int_equal(scribe_decide(history("u1", "d", "21", ""), &s), SCRIBE_LOOK);
+	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &s), SCRIBE_NOTHING);
+	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_ADOPTED);
+	memcpy(back.digest, "d", 2); /* the state from before is adopted, too */
+	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_ADOPTED);
+	back.uid = STR("u2");
+	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_CREATED);
+}
+
 static void test_sighting__survives_as_text(void **state _unused_)
 {
 	const struct sighting s = seen(OBJECT);
@@ -306,6 +326,7 @@ int main(void)
 		TEST_PLAN(test_decide__another_uid_or_a_deletion_before_is_a_creation),
 		TEST_PLAN(test_decide__a_deletion_is_told_once),
 		TEST_PLAN(test_decide__what_is_older_than_the_history_is_looked_at),
+		TEST_PLAN(test_decide__what_no_recorder_selects_is_released_once),
 		TEST_PLAN(test_sighting__survives_as_text),
 		TEST_PLAN(test_snapshot__tells_the_change),
 		TEST_PLAN(test_snapshot__of_a_deletion_has_no_state),

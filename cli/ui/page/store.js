@@ -17,7 +17,7 @@ export function pathsOf(change) {
 
 // What a change is about: its parts, and whether states before it are missing.
 export function partsOf(change) {
-	const paths = change.type === 'Changed' ? pathsOf(change) : '';
+	const paths = change.type === 'Changed' || change.type === 'Adopted' ? pathsOf(change) : '';
 	const gap = !change.skipped ? '' : change.gap?.states ? `at least ${change.gap.states} states skipped before` : 'states skipped before';
 	return [paths, gap].filter((text) => text).join('; ');
 }

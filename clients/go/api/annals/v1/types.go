@@ -264,7 +264,8 @@ type DependentStatus struct {
 
 // HistoryChange: A change of the object.
 type HistoryChange struct {
-	// Created, Changed or Deleted.
+	// Created, Changed or Deleted. Released: no Recorder selects the object any more, so its
+	// states are not recorded. Adopted: a Recorder selects it again.
 	Type string `json:"type"`
 
 	// When the change was noticed.
@@ -611,7 +612,8 @@ type ServerStorageVersion struct {
 
 // SnapshotChange: The change that led to the state, which is added to the History.
 type SnapshotChange struct {
-	// Created, Changed or Deleted.
+	// Created, Changed or Deleted. Released: no Recorder selects the object any more, so its
+	// states are not recorded. Adopted: a Recorder selects it again.
 	Type string `json:"type"`
 
 	// When the change was noticed.
