@@ -607,11 +607,12 @@ uint64_t ledger_recorded(struct ledger *l, struct ledger_kind *kind, uint64_t ve
 	return recorded;
 }
 
-enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms)
+enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms, int64_t since_ms)
 {
 	pthread_mutex_lock(&l->lock);
 	bool is_behind = kind->cohorts[!kind->cohort] > 0 && kind->checkpoint && now_ms - kind->checkpoint_at_ms > STANDING_MS;
-	bool has_skipped = kind->skipped_at_ms && now_ms - kind->skipped_at_ms <= STANDING_MS;
+	bool has_skipped =
+		kind->skipped_at_ms && kind->skipped_at_ms >= since_ms && now_ms - kind->skipped_at_ms <= STANDING_MS;
 	pthread_mutex_unlock(&l->lock);
 	return is_behind ? LEDGER_BEHIND : has_skipped ? LEDGER_SKIPPED : LEDGER_UP_TO_DATE;
 }

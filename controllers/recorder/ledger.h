@@ -135,7 +135,8 @@ enum ledger_standing {
 	LEDGER_BEHIND,  /* changes have waited for more than a minute */
 	LEDGER_SKIPPED, /* within the last minute a change was written that says that states are missing */
 };
-enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms);
+/* since_ms: states that were skipped before do not count. */
+enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms, int64_t since_ms);
 
 /* ---- histories ---- */
 

@@ -112,10 +112,10 @@ void recorder_event(
 
 static void wake_for(struct director *d, bool *what)
 {
+	bool ignored;
+
 	pthread_mutex_lock(&d->lock);
-	if (what) {
-		*what = true;
-	}
+	*(what ? what : &ignored) = true;
 	d->has_news = true;
 	pthread_cond_signal(&d->wake);
 	pthread_mutex_unlock(&d->lock);
@@ -611,7 +611,9 @@ static enum ledger_standing standing_of(const struct director *d, const struct r
 
 	list_for_each(it, &d->follows) {
 		const struct follow *f = list_entry(it, struct follow, link);
-		worst = is_of(&f->followed->recordings, r) ? MAX(worst, f->standing) : worst;
+		if (is_of(&f->followed->recordings, r)) {
+			worst = MAX(worst, ledger_standing(d->core.ledger, f->kind, clock_mono_ms(), r->since_ms));
+		}
 	}
 	return worst;
 }
@@ -675,7 +677,7 @@ static bool look_at_standings(struct director *d)
 
 	list_for_each(it, &d->follows) {
 		struct follow *f = list_entry(it, struct follow, link);
-		enum ledger_standing now = ledger_standing(d->core.ledger, f->kind, clock_mono_ms());
+		enum ledger_standing now = ledger_standing(d->core.ledger, f->kind, clock_mono_ms(), 0);
 		has_changed = has_changed || now != f->standing;
 		if (now == LEDGER_SKIPPED && f->standing != LEDGER_SKIPPED) {
 			tell_skipped(d, f);
@@ -716,7 +718,6 @@ static void report_all(struct director *d)
 	uint64_t changes = ledger_changes(d->core.ledger);
 	d->must_tell_recorded = look_how_much_is_recorded(d);
 	bool have_standings_changed = look_at_standings(d);
-
 	pthread_mutex_lock(&d->lock);
 	bool must_report = d->must_report || changes != d->reported || d->must_tell_recorded || have_standings_changed;
 	d->must_report = false;
@@ -800,7 +801,6 @@ static void *run(void *arg)
 {
 	struct director *d = arg;
 	int64_t until_ms = INT64_MAX;
-
 	while (wait_until(d, until_ms)) {
 		until_ms = look_after_all(d);
 	}

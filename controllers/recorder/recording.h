@@ -11,6 +11,7 @@
 struct recording {
 	struct str name, uid;
 	int64_t generation;
+	int64_t since_ms; /* monotonic clock: when it was read */
 	const struct json *spec;
 	struct state_rules rules;
 	struct label_selector namespaces, objects;

@@ -5,6 +5,7 @@
 #include "api/diff/state.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
+#include "base/clock.h"
 #include "base/options.h"
 
 static void add_text(struct json *to, const char *name, struct str text, struct arena *a)
@@ -240,6 +241,7 @@ struct recording *recording_new(struct item *recorder)
 	const struct json *history_limit;
 
 	r->refs = 1;
+	r->since_ms = clock_mono_ms();
 	r->item = item_ref(recorder);
 	arena_init(&r->arena, ARENA_MAX);
 	r->spec = json_gets(recorder->object, "spec");
