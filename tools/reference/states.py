@@ -31,6 +31,8 @@ EVENTS = {
     "RecordingRefused": ("Warning", "Recorder", "recorder-controller", "The server refused to keep the state of the object that the message names.",
                          "Read the reason in the message. Often the state is too large: see spec.maxObjectBytes and spec.ignore."),
     "SelectorOverlap": ("Warning", "StatefulSet", "statefulset-controller", "The selectors of two sets match the same pods.", "Give each set labels of its own."),
+    "StatesSkipped": ("Warning", "Recorder", "recorder-controller", "The recorder did not see some states of objects of the resource that the message names.",
+                      "Nothing can bring them back. The alert AnnalsRecorderSkipped says how to avoid gaps."),
     "SuccessfulCreate": ("Normal", "StatefulSet", "statefulset-controller", "A pod or a claim was made.", "Nothing."),
     "SuccessfulDelete": ("Normal", "StatefulSet", "statefulset-controller", "A pod was deleted.", "Nothing."),
     "SuccessfulUpdate": ("Normal", "StatefulSet", "statefulset-controller", "A pod got back its labels or claims, or the labels of a revision.", "Nothing."),
@@ -54,6 +56,8 @@ CONDITIONS = [
     ("Recorder", ["controllers/recorder/report.c"], "Recording", "All resources that the Recorder names are followed.", [
         ("True", "Following", "Every change is recorded."),
         ("False", "NotFollowed", "The resources that the message names are not followed, or not yet."),
+        ("False", "Behind", "Changes have waited for more than a minute."),
+        ("False", "Skipped", "In the last minute a change was written before which states are missing."),
     ]),
     ("Recorder", ["controllers/recorder/report.c"], "Overridden", "Other Recorders record objects that this one selects. Absent where there is none.", [
         ("True", "AnotherSortsFirst", "The message lists the resources, and the Recorder whose name sorts first."),
