@@ -168,7 +168,7 @@ static void read_resources(
 	}
 }
 
-static int get(struct client *c, const char *path, struct answer *ret)
+static int discovery_get(struct client *c, const char *path, struct answer *ret)
 {
 	return rest_do(c, &(struct rest_call){.method = "GET", .path = path, .accept = ACCEPT_AGGREGATED}, ret);
 }
@@ -182,7 +182,7 @@ static int fetch_version(struct client *c, struct discovery *d, struct str group
 	buf_init(&path, PATH_BYTES_MAX);
 	buf_printf(&path, "%s" STR_FMT "/" STR_FMT, group.n ? "/apis/" : "/api", STR_ARG(group), STR_ARG(version));
 	answer_init(&a);
-	int r = path.is_over ? REST_TOO_BIG : get(c, path.p, &a);
+	int r = path.is_over ? REST_TOO_BIG : discovery_get(c, path.p, &a);
 	/* The member decides, not the kind: servers that are written by hand may leave out the
 	 * kind. */
 	if (!r && !json_gets(a.body, "resources")) {
@@ -248,7 +248,7 @@ void discovery_done(struct discovery *d)
 static int fetch_root(struct client *c, struct discovery *d, const char *path,
 	int (*in_pieces)(struct client *c, struct discovery *d, const struct json *root), struct answer *a)
 {
-	int r = get(c, path, a);
+	int r = discovery_get(c, path, a);
 	if (r) {
 		return r;
 	}

@@ -299,7 +299,7 @@ static void give_back(struct leader *l)
 	}
 }
 
-static void *run(void *ctx)
+static void *leader_run(void *ctx)
 {
 	struct leader *l = ctx;
 	int64_t retry_ms = l->options.retry_ms;
@@ -351,7 +351,7 @@ int leader_new(struct leader **ret, const struct leader_options *options, struct
 	answer_init(&l->seen);
 	assert(l->options.retry_ms <= l->options.renew_ms && l->options.renew_ms <= l->options.lease_ms);
 	init_lock(l);
-	int r = -pthread_create(&l->thread, NULL, run, l);
+	int r = -pthread_create(&l->thread, NULL, leader_run, l);
 	if (r) {
 		buf_printf(err, "cannot start a thread: %s", strerror(-r));
 		leader_clear(l);

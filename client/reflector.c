@@ -243,7 +243,7 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 	reflector_send(r, r->options.metadata_only ? AS("PartialObjectMetadata") : NULL, (int64_t)(seconds + SLACK_S) * 1000);
 }
 
-static void go_on(struct reflector *r)
+static void reflector_go_on(struct reflector *r)
 {
 	if (!r->must_list) {
 		ask_watch(r, REFLECTOR_WATCH);
@@ -257,7 +257,7 @@ static void go_on(struct reflector *r)
 
 static void on_retry(struct client_timer *t)
 {
-	go_on(container_of(t, struct reflector, retry));
+	reflector_go_on(container_of(t, struct reflector, retry));
 }
 
 /* A watch that resumes may be silent for minutes. It counts as working when the server keeps it
@@ -379,7 +379,7 @@ static void on_refusal(struct reflector *r)
 		r->is_whole = r->state == REFLECTOR_LIST && r->token.n > 0;
 		r->must_list = true;
 		if (r->state == REFLECTOR_WATCH || r->is_whole) {
-			go_on(r);
+			reflector_go_on(r);
 		} else {
 			r->asks_latest = true;
 			tell_refusal(r, status);
@@ -474,9 +474,9 @@ static void on_stream_end(struct reflector *r)
 	client_timer_clear(&r->patience);
 	if (r->is_relist_needed) {
 		r->must_list = true;
-		go_on(r);
+		reflector_go_on(r);
 	} else if (r->x.result == EXCHANGE_CANCELLED) {
-		go_on(r);
+		reflector_go_on(r);
 	} else if (r->x.code != 200 || r->x.result != EXCHANGE_OK) {
 		on_refusal(r);
 	} else if (was_short || r->state == REFLECTOR_WATCH_LIST) {
@@ -484,7 +484,7 @@ static void on_stream_end(struct reflector *r)
 		pause_before_retry(r);
 	} else {
 		reflector_went_well(r);
-		go_on(r);
+		reflector_go_on(r);
 	}
 }
 
@@ -545,7 +545,7 @@ void reflector_begin(struct reflector *r)
 	if (r->options.outage) {
 		outage_join(r->options.outage);
 	}
-	go_on(r);
+	reflector_go_on(r);
 }
 
 void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r))

@@ -305,7 +305,7 @@ static int call_with_object(
 
 /* Gets an object and checks its name: a proxy may answer 200 with something else, such as a
  * login page or an empty object. */
-static int get(struct client *c, const struct target *t, const char *accept, struct answer *ret)
+static int rest_get_as(struct client *c, const struct target *t, const char *accept, struct answer *ret)
 {
 	int r = call_target(c, t, (struct rest_call){.method = "GET", .accept = accept}, ret);
 	if (!r && !str_eq(json_text(json_gets(json_gets(ret->body, "metadata"), "name")), t->name)) {
@@ -317,12 +317,12 @@ static int get(struct client *c, const struct target *t, const char *accept, str
 
 int rest_get(struct client *c, const struct target *t, struct answer *ret)
 {
-	return get(c, t, NULL, ret);
+	return rest_get_as(c, t, NULL, ret);
 }
 
 int rest_get_metadata(struct client *c, const struct target *t, struct answer *ret)
 {
-	return get(c, t, ACCEPT_METADATA, ret);
+	return rest_get_as(c, t, ACCEPT_METADATA, ret);
 }
 
 /* ---- absence ---- */

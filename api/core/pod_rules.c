@@ -340,7 +340,7 @@ static struct json *with_condition(const struct json *conditions, struct arena *
 	return all;
 }
 
-static void take(struct object *o, const struct object *sent, struct arena *a)
+static void binding_take(struct object *o, const struct object *sent, struct arena *a)
 {
 	const struct json *spec = object_spec(o), *status = object_status(o);
 	struct json *conditions = with_condition(json_gets(status, "conditions"), a);
@@ -371,5 +371,5 @@ static const struct kind binding = {
 
 const struct view binding_view = {
 	.kind = &binding,
-	.take = take,
+	.take = binding_take,
 };

@@ -47,7 +47,7 @@ static const struct json *selector_of(const struct object *o)
 	return json_gets(object_spec(o), "selector");
 }
 
-static struct json *show(const struct object *o, struct arena *a)
+static struct json *scale_show(const struct object *o, struct arena *a)
 {
 	return show_with(o, selector_text(selector_of(o), a), a);
 }
@@ -57,7 +57,7 @@ static struct json *show_labels(const struct object *o, struct arena *a)
 	return show_with(o, labels_text(selector_of(o), a), a);
 }
 
-static void take(struct object *o, const struct object *sent, struct arena *a)
+static void scale_take(struct object *o, const struct object *sent, struct arena *a)
 {
 	struct json *spec = json_copy(a, object_spec(o));
 	json_set(a, spec, STR("replicas"), json_int(a, member_int(object_spec(sent), "replicas")));
@@ -115,13 +115,13 @@ static const struct kind scale = {
 const struct view scale_view = {
 	.kind = &scale,
 	.path = (const char *const[]){"spec", "replicas", NULL},
-	.show = show,
-	.take = take,
+	.show = scale_show,
+	.take = scale_take,
 };
 
 const struct view scale_labels_view = {
 	.kind = &scale,
 	.path = (const char *const[]){"spec", "replicas", NULL},
 	.show = show_labels,
-	.take = take,
+	.take = scale_take,
 };

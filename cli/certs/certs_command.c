@@ -296,7 +296,7 @@ static int make_all(const struct certs_flags *f, struct buf *err)
 	return r;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int certs_run(const struct command *command, int argc, char **argv)
 {
 	struct certs_flags flags = {.service = "annals", .ns = "annals-system", .output = "files", .days = 365};
 	_cleanup_(buf_done) struct buf err;
@@ -325,5 +325,5 @@ const struct command command_certs = {
 		 "DIR/serving.crt, DIR/serving.key\tthe server's certificate\n"
 		 "DIR/etcd-*.crt, DIR/etcd-*.key\twith --etcd: the CA of etcd, its servers, its peers, and annals as its "
 		 "client\n",
-	.run = run,
+	.run = certs_run,
 };

@@ -211,7 +211,7 @@ static int print(const struct command *command, struct report *r, const struct d
 	return is_printed && r->counts[SEVERITY_ERROR] == 0 ? EXIT_OK : EXIT_FAILED;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int doctor_run(const struct command *command, int argc, char **argv)
 {
 	struct doctor_flags flags = {
 		.ns = "annals-system",
@@ -252,5 +252,5 @@ const struct command command_doctor = {
 		    "    --etcd-cafile=etcd-ca.crt --etcd-certfile=etcd-client.crt --etcd-keyfile=etcd-client.key \\\n"
 		    "    --tls-cert-file=serving.crt --tls-private-key-file=serving.key\n",
 	.exit_status = "0\tall is well, perhaps with warnings\n1\tsomething is wrong\n2\tthe command line was wrong\n",
-	.run = run,
+	.run = doctor_run,
 };

@@ -415,7 +415,7 @@ static int export(const struct command *command, const struct export_flags *f)
 	return r ? command_fail(command, &err) : EXIT_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int export_run(const struct command *command, int argc, char **argv)
 {
 	struct export_flags flags = {.output = "-"};
 	data_flags_init(&flags.store);
@@ -441,5 +441,5 @@ const struct command command_export = {
 		    "  # the histories of two namespaces\n"
 		    "  annals export --namespaces=shop,bank --resources=histories,controllerrevisions -o histories.jsonl\n",
 	.section = 8,
-	.run = run,
+	.run = export_run,
 };

@@ -485,7 +485,7 @@ static int open_and_import(const struct command *command, const struct import_fl
 	return r ? command_fail(command, &err) : EXIT_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int import_command_run(const struct command *command, int argc, char **argv)
 {
 	struct import_flags flags = {.on_conflict = "refuse"};
 	data_flags_init(&flags.store);
@@ -517,5 +517,5 @@ const struct command command_import = {
 		    "    --create-namespaces\n",
 	.exit_status = "0\tall objects are there\n1\tsomething was wrong\n2\tthe command line was wrong\n",
 	.section = 8,
-	.run = run,
+	.run = import_command_run,
 };

@@ -81,8 +81,9 @@ int batch_fill(struct import *im, struct batch *b, size_t *at, bool (*wants)(con
 
 /* ---- what is stored in its place ---- */
 
-static void tell(struct import *im, const struct entry *e, const struct object *o, const char *format, ...) _printf_(4, 5);
-static void tell(struct import *im, const struct entry *e, const struct object *o, const char *format, ...)
+static void import_tell(struct import *im, const struct entry *e, const struct object *o, const char *format, ...)
+	_printf_(4, 5);
+static void import_tell(struct import *im, const struct entry *e, const struct object *o, const char *format, ...)
 {
 	_cleanup_(buf_done) struct buf text;
 	va_list ap;
@@ -152,11 +153,12 @@ static void decide_other(
 	if (export_is_momentary(wanted->kind) || im->options->on_conflict == CONFLICT_SKIP) {
 		e->state = ENTRY_SKIP;
 	} else if (im->options->on_conflict == CONFLICT_REFUSE) {
-		tell(im, e, wanted, "another one of this name is stored; --on-conflict=skip leaves it, replace replaces it");
+		import_tell(
+			im, e, wanted, "another one of this name is stored; --on-conflict=skip leaves it, replace replaces it");
 	} else if (import_replace(im, wanted, present, a, &why)) {
 		e->state = ENTRY_REPLACE;
 	} else {
-		tell(im, e, wanted, "it cannot replace the stored one: " STR_FMT, STR_ARG(buf_str(&why)));
+		import_tell(im, e, wanted, "it cannot replace the stored one: " STR_FMT, STR_ARG(buf_str(&why)));
 	}
 }
 
@@ -238,8 +240,9 @@ static int check_needed(struct import *im, const struct item *i, struct arena *a
 				a, im->options->prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[k].name),
 			&is_there);
 		if (!r && !is_there) {
-			tell(im, &im->entries[i->at], o, "it needs the %s " STR_FMT ", which is neither in the file nor stored",
-				f->kind, STR_ARG(references[k].name));
+			import_tell(im, &im->entries[i->at], o,
+				"it needs the %s " STR_FMT ", which is neither in the file nor stored", f->kind,
+				STR_ARG(references[k].name));
 		}
 	}
 	return r;
@@ -255,7 +258,7 @@ static int check_told(struct import *im, const struct item *i, struct arena *a)
 		r = is_anywhere(im, key, &is_there);
 	}
 	if (!r && !is_there) {
-		tell(im, &im->entries[i->at], o,
+		import_tell(im, &im->entries[i->at], o,
 			"its newest revision " STR_FMT " is neither in the file nor stored: export controllerrevisions, too",
 			STR_ARG(told));
 	}
@@ -294,7 +297,7 @@ static int check_namespace(struct import *im, const struct item *i, struct arena
 		return -EFBIG;
 	}
 	if (!r && state == NAMESPACE_MISSING) {
-		tell(im, &im->entries[i->at], i->object,
+		import_tell(im, &im->entries[i->at], i->object,
 			"the namespace " STR_FMT " is neither in the file nor stored; --create-namespaces makes it",
 			STR_ARG(ns));
 	}
@@ -358,7 +361,7 @@ static int check_size(struct import *im, struct item *i, struct arena *a)
 		return 0;
 	}
 	if (!object_encode_stored(&stored, i->object, &i->object->kind->versions[0])) {
-		tell(im, e, i->object, "it cannot be encoded");
+		import_tell(im, e, i->object, "it cannot be encoded");
 		return 0;
 	}
 	struct plan p;
@@ -368,7 +371,7 @@ static int check_size(struct import *im, struct item *i, struct arena *a)
 	plan_put(&p, i->key, buf_str(&stored), 0);
 	enum storage_result result = plan_wait(&p, im->options->storage);
 	if (result == STORAGE_TOO_LARGE) {
-		tell(im, e, i->object, "it has %zu bytes, and etcd refuses it for its size: see its --max-request-bytes",
+		import_tell(im, e, i->object, "it has %zu bytes, and etcd refuses it for its size: see its --max-request-bytes",
 			stored.n);
 	} else if (result != STORAGE_OK) {
 		buf_printf(im->err, "cannot ask etcd about the size of an object: %s", p.txn.op.message);
@@ -396,7 +399,7 @@ static int compare_item(struct import *im, struct item *i, const struct storage_
 	struct object *present = NULL;
 	int r = check_namespace(im, i, a);
 	if (got->n_kvs && object_decode_stored(&present, i->object->kind, got->kvs[0].value, got->kvs[0].mod_revision, a)) {
-		tell(im, e, i->object, "what is stored of this name cannot be read: see annals fsck");
+		import_tell(im, e, i->object, "what is stored of this name cannot be read: see annals fsck");
 		return r;
 	}
 	import_decide(im, e, i->object, present, a);

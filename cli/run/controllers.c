@@ -275,7 +275,7 @@ static int control(const struct command *command, const struct controllers_flags
 	return r ? command_fail(command, &err) : EXIT_OK;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int controllers_run(const struct command *command, int argc, char **argv)
 {
 	struct controllers_flags flags = {
 		.lease_name = "annals-controllers",
@@ -315,5 +315,5 @@ const struct command command_controllers = {
 		"/var/run/secrets/kubernetes.io/serviceaccount\tthe service account of a pod, where there is no --kubeconfig\n",
 	.exit_status = "0\tstopped by SIGTERM or SIGINT\n1\tit cannot run\n2\tthe command line was wrong\n",
 	.section = 8,
-	.run = run,
+	.run = controllers_run,
 };

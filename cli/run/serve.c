@@ -213,7 +213,7 @@ static int serve_aggregated(const struct command *command, const struct serve_fl
 	return serve(command, f, &delegation);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int serve_run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(flags_done) struct serve_flags flags;
 	flags_init(&flags);
@@ -245,5 +245,5 @@ const struct command command_serve = {
 		"/var/run/secrets/kubernetes.io/serviceaccount\tthe service account of a pod, where there is no --kubeconfig\n",
 	.exit_status = "0\tstopped by SIGTERM or SIGINT\n1\tit cannot serve\n2\tthe command line was wrong\n",
 	.section = 8,
-	.run = run,
+	.run = serve_run,
 };

@@ -197,7 +197,7 @@ static void reply_stream(struct proxied *p, struct http_exchange *x)
 	http_reply_stream(x, p->code, HTTP_LENGTH_UNKNOWN, true, &stream_ops, p);
 }
 
-static void go_on(struct visit *v, struct http_exchange *x)
+static void visit_go_on(struct visit *v, struct http_exchange *x)
 {
 	struct proxied *p = container_of(v, struct proxied, visit);
 	pthread_mutex_lock(&p->lock);
@@ -231,7 +231,7 @@ static bool is_watch(struct str target)
 static struct proxied *proxied_new(struct ui *u, struct http_exchange *x, struct str target, struct str accept)
 {
 	struct proxied *p = mem_new(struct proxied);
-	p->visit = (struct visit){go_on, proxied_leave};
+	p->visit = (struct visit){visit_go_on, proxied_leave};
 	p->ui = u;
 	p->page = x;
 	p->path = mem_strndup(target.p, target.n);
@@ -298,7 +298,7 @@ struct job {
 	struct list link;
 };
 
-static void answer(struct visit *v, struct http_exchange *x)
+static void visit_answer(struct visit *v, struct http_exchange *x)
 {
 	struct job *j = container_of(v, struct job, visit);
 	if (j->call.out.is_over) {
@@ -335,7 +335,7 @@ static struct job *take_job(struct calls *c)
 	return j;
 }
 
-static void *work(void *ctx)
+static void *visit_work(void *ctx)
 {
 	struct calls *c = ctx;
 	struct job *j;
@@ -363,7 +363,7 @@ static bool add_job(struct calls *c, struct job *j)
 void calls_begin(struct calls *c, struct http_exchange *x, const struct ui_route *route, struct str query)
 {
 	struct job *j = mem_new(struct job);
-	*j = (struct job){.visit = {answer, job_leave}, .calls = c, .x = x, .route = route};
+	*j = (struct job){.visit = {visit_answer, job_leave}, .calls = c, .x = x, .route = route};
 	arena_init(&j->arena, ARENA_MAX);
 	j->call = (struct ui_call){.query = query, .body = http_body(x), .arena = &j->arena, .code = 200};
 	buf_init(&j->call.out, UI_OUT_MAX);
@@ -403,7 +403,7 @@ struct calls *calls_new(void *ctx)
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	for (size_t i = 0; i < THREADS; i++) {
-		thread_must_start(&c->threads[i], "page-call", work, c);
+		thread_must_start(&c->threads[i], "page-call", visit_work, c);
 	}
 	return c;
 }

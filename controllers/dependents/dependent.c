@@ -24,7 +24,7 @@ static const struct counter_name counted[] = {
 	[WITHDRAWN] = {"annals_dependent_withdrawn_total", "Implementations undone"},
 };
 
-static void work(void *ctx, struct str key)
+static void dependent_work(void *ctx, struct str key)
 {
 	struct dependents_state *s = ctx;
 	struct str ns, name;
@@ -38,7 +38,7 @@ static void work(void *ctx, struct str key)
 
 /* ---- what happens ---- */
 
-static void enqueue(struct dependents_state *s, const struct item *item)
+static void dependent_enqueue(struct dependents_state *s, const struct item *item)
 {
 	workers_wake(s->run.queue, item->namespace, item->name);
 }
@@ -47,7 +47,7 @@ static void on_dependent_add(void *ctx, struct item *dependent, bool is_initial 
 {
 	struct dependents_state *s = ctx;
 	dependents_put(&s->index, dependent);
-	enqueue(s, dependent);
+	dependent_enqueue(s, dependent);
 }
 
 static void on_dependent_update(void *ctx, struct item *old, struct item *dependent)
@@ -58,7 +58,7 @@ static void on_dependent_update(void *ctx, struct item *old, struct item *depend
 	if (!str_eq(old->uid, dependent->uid)) {
 		implemented_release(&s->implemented, old);
 	}
-	enqueue(s, dependent);
+	dependent_enqueue(s, dependent);
 }
 
 /* A Dependent may vanish without tear_down(). From here on nobody relies on it any more. */
@@ -71,17 +71,17 @@ static void on_dependent_delete(void *ctx, struct item *dependent, bool is_guess
 
 static void on_implementation_update(void *ctx, struct item *old _unused_, struct item *implementation)
 {
-	enqueue(ctx, implementation); /* which has the Dependent's name */
+	dependent_enqueue(ctx, implementation); /* which has the Dependent's name */
 }
 
 static void on_implementation_delete(void *ctx, struct item *implementation, bool is_guess _unused_)
 {
-	enqueue(ctx, implementation);
+	dependent_enqueue(ctx, implementation);
 }
 
 static void enqueue_referrer(void *ctx, const struct item *dependent)
 {
-	enqueue(ctx, dependent);
+	dependent_enqueue(ctx, dependent);
 }
 
 static void on_provided(void *ctx, const struct provider_kind *kind, const struct item *item, bool is_gone)
@@ -98,7 +98,7 @@ static void on_provided(void *ctx, const struct provider_kind *kind, const struc
 
 /* ---- its life ---- */
 
-static void begin(void *state)
+static void dependents_begin(void *state)
 {
 	struct dependents_state *s = state;
 	s->implementer = &configmap_implementer;
@@ -121,7 +121,7 @@ static void begin(void *state)
 		});
 }
 
-static void end(void *state)
+static void dependents_end(void *state)
 {
 	struct dependents_state *s = state;
 	implemented_done(&s->implemented);
@@ -137,10 +137,10 @@ static void write_metrics(void *state, struct buf *out)
 const struct controller dependent_controller = {
 	.name = "dependent-controller",
 	.alias = "dependent",
-	.queues = {{"dependent", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"dependent", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, dependent_work}},
 	.state_size = sizeof(struct dependents_state),
-	.begin = begin,
-	.end = end,
+	.begin = dependents_begin,
+	.end = dependents_end,
 	.write_metrics = write_metrics,
 };
 
@@ -204,7 +204,7 @@ static int patch_itself(struct look *l, const char *subresource, const struct bu
 	return r;
 }
 
-static enum outcome tell(struct look *l, const struct verdict *v)
+static enum outcome dependent_report(struct look *l, const struct verdict *v)
 {
 	_cleanup_(buf_done) struct buf patch;
 	buf_init(&patch, PATCH_MAX);
@@ -259,7 +259,7 @@ static enum outcome tear_down(struct look *l)
 
 static enum outcome give_up(struct look *l, const struct verdict *v)
 {
-	return withdraw(l) && tell(l, v) == DONE ? DONE : AGAIN;
+	return withdraw(l) && dependent_report(l, v) == DONE ? DONE : AGAIN;
 }
 
 /* ---- may it be implemented ---- */
@@ -373,7 +373,7 @@ static enum outcome fill(struct look *l)
 	hold_all(l);
 	count(&l->s->counters, IMPLEMENTED);
 	const struct verdict v = verdict_implemented();
-	return tell(l, &v);
+	return dependent_report(l, &v);
 }
 
 /* The order matters: the finalizer comes before the place, and the place before the look at
@@ -496,7 +496,7 @@ struct item *implemented_get(struct implemented *h, struct str provider_key)
 	return object;
 }
 
-static struct holding *make(struct implemented *h, struct str provider_key, struct item *object)
+static struct holding *holding_make(struct implemented *h, struct str provider_key, struct item *object)
 {
 	struct holding *g = mem_new(struct holding);
 	g->object = item_ref(object);
@@ -522,7 +522,7 @@ void implemented_add(struct implemented *h, struct str provider_key, struct item
 
 	pthread_mutex_lock(&h->lock);
 	struct holding *g = map_get(&h->by_provided, provider_key);
-	g = g ? g : make(h, provider_key, object);
+	g = g ? g : holding_make(h, provider_key, object);
 	/* Workers may finish in any order: an older answer must not replace a newer one. */
 	keep_newer(g, object);
 	map_set(&g->holders, key, g, NULL);

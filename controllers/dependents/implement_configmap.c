@@ -26,7 +26,7 @@ static struct target target_of(const struct item *dependent, struct str name)
 	return (struct target){.resource = &configmaps, .namespace = dependent->namespace, .name = name};
 }
 
-static int find(struct client *c, const struct item *dependent, struct place *ret)
+static int configmap_find(struct client *c, const struct item *dependent, struct place *ret)
 {
 	const struct target t = target_of(dependent, dependent->name);
 	int r = rest_get(c, &t, &ret->object);
@@ -49,7 +49,7 @@ static bool is_made_from(const struct place *p, const struct provided *provided,
 	return p->state == PLACE_FILLED && configmap_is_made_from(p->object.body, provided, uid);
 }
 
-static int write(struct client *c, const struct item *dependent, struct place *p, const struct json *filled)
+static int configmap_write(struct client *c, const struct item *dependent, struct place *p, const struct json *filled)
 {
 	const struct target t = target_of(dependent, dependent->name);
 	struct answer now;
@@ -69,7 +69,7 @@ static int fill(struct client *c, const struct item *dependent, struct place *p,
 	if (!configmap_filled(&scratch, p->object.body, v, n, &filled, why)) {
 		return IMPLEMENTER_UNFIT;
 	}
-	return filled ? write(c, dependent, p, filled) : 0;
+	return filled ? configmap_write(c, dependent, p, filled) : 0;
 }
 
 /* A finalizer may hold the ConfigMap back, so it is read again after the deletion. */
@@ -88,14 +88,14 @@ static int withdraw(struct client *c, const struct item *dependent, struct place
 	options.uid = str_of(uid);
 	options.propagation = "Background";
 	int r = rest_delete(c, &t, &options, &answer);
-	return r && !answer_is_absent(&answer, &t) ? r : find(c, dependent, p);
+	return r && !answer_is_absent(&answer, &t) ? r : configmap_find(c, dependent, p);
 }
 
 const struct implementer configmap_implementer = {
 	.kind = "ConfigMap",
 	.resource = &configmaps,
 	.label_selector = CONFIGMAP_LABEL "=" CONFIGMAP_LABEL_VALUE,
-	.find = find,
+	.find = configmap_find,
 	.reserve = reserve,
 	.is_made_from = is_made_from,
 	.fill = fill,

@@ -40,7 +40,7 @@ static bool find_use(void *ctx, const struct json *pod)
 
 /* The update carries the resourceVersion that was read, so it fails if somebody has changed the
  * claim since. */
-static bool let_go(struct claims_state *s, const struct target *t, const struct json *claim)
+static bool claim_let_go(struct claims_state *s, const struct target *t, const struct json *claim)
 {
 	_cleanup_(answer_done) struct answer answer;
 	_cleanup_(arena_done) struct arena scratch;
@@ -52,7 +52,7 @@ static bool let_go(struct claims_state *s, const struct target *t, const struct 
 }
 
 /* Returns true when nothing is left to do until something changes. */
-static bool look_at(struct claims_state *s, struct str ns, struct str name)
+static bool claim_look_at(struct claims_state *s, struct str ns, struct str name)
 {
 	const struct target t = {.resource = &claims, .namespace = ns, .name = name};
 	_cleanup_(answer_done) struct answer claim, page;
@@ -71,14 +71,14 @@ static bool look_at(struct claims_state *s, struct str ns, struct str name)
 	if (rest_each(s->run.env->client, &(struct target){.resource = &pods, .namespace = ns}, false, find_use, &use, &page)) {
 		return false;
 	}
-	return use.is_found || let_go(s, &t, claim.body);
+	return use.is_found || claim_let_go(s, &t, claim.body);
 }
 
-static void work(void *ctx, struct str key)
+static void claim_work(void *ctx, struct str key)
 {
 	struct claims_state *s = ctx;
 	struct str ns, name;
-	if (str_cut(key, '/', &ns, &name) && look_at(s, ns, name)) {
+	if (str_cut(key, '/', &ns, &name) && claim_look_at(s, ns, name)) {
 		workqueue_forget(s->run.queue, key);
 	} else {
 		workqueue_retry(s->run.queue, key);
@@ -130,7 +130,7 @@ static void on_pod_delete(void *ctx, struct item *pod, bool is_guess _unused_)
 
 /* ---- its life ---- */
 
-static void begin(void *state)
+static void claims_begin(void *state)
 {
 	struct claims_state *s = state;
 	controller_watch(&s->run,
@@ -149,9 +149,9 @@ static void begin(void *state)
 const struct controller claim_protection_controller = {
 	.name = "persistentvolumeclaim-protection-controller",
 	.alias = "pvc-protection",
-	.queues = {{"pvcprotection", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"pvcprotection", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, claim_work}},
 	.state_size = sizeof(struct claims_state),
-	.begin = begin,
+	.begin = claims_begin,
 };
 
 /* ---- decisions ---- */

@@ -43,7 +43,7 @@ enum outcome { DONE, AGAIN };
 
 /* The patch carries the resourceVersion of the deleted object that was seen. A 409 means that
  * the object has changed, or that the server knows of a Dependent that uses it. */
-static enum outcome let_go(struct providers_state *s, const struct target *t, const struct item *item)
+static enum outcome provider_let_go(struct providers_state *s, const struct target *t, const struct item *item)
 {
 	_cleanup_(answer_done) struct answer answer;
 	_cleanup_(buf_done) struct buf patch;
@@ -70,7 +70,7 @@ static enum outcome let_go(struct providers_state *s, const struct target *t, co
 /* Lists the Dependents from etcd (no resourceVersion). If the list shows a Dependent that the
  * cache lacks, asks again later. The cache must show it first, so that an event reports its end, or
  * it must be gone. */
-static enum outcome ask(
+static enum outcome provider_ask(
 	struct providers_state *s, const struct provider_kind *kind, const struct target *t, const struct item *item)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -83,10 +83,10 @@ static enum outcome ask(
 		    &(struct list_options){.field_selector = buf_str(&field), .limit = 1, .metadata_only = true}, &answer)) {
 		return AGAIN;
 	}
-	return provider_next_by_list(answer.body) == PROVIDER_LET_GO ? let_go(s, t, item) : AGAIN;
+	return provider_next_by_list(answer.body) == PROVIDER_LET_GO ? provider_let_go(s, t, item) : AGAIN;
 }
 
-static enum outcome look_at(struct providers_state *s, struct str key)
+static enum outcome provider_look_at(struct providers_state *s, struct str key)
 {
 	const struct provider_kind *kind;
 	struct str ns, name;
@@ -104,9 +104,9 @@ static enum outcome look_at(struct providers_state *s, struct str key)
 	}
 	switch (provider_next(item_meta(item), is_referred_to)) {
 	case PROVIDER_ASK:
-		return ask(s, kind, &t, item);
+		return provider_ask(s, kind, &t, item);
 	case PROVIDER_LET_GO:
-		return let_go(s, &t, item);
+		return provider_let_go(s, &t, item);
 	case PROVIDER_LEAVE:
 		break;
 	}
@@ -114,10 +114,10 @@ static enum outcome look_at(struct providers_state *s, struct str key)
 }
 
 /* Until the informers have synced, the cache answers no question. */
-static void work(void *ctx, struct str key)
+static void provider_work(void *ctx, struct str key)
 {
 	struct providers_state *s = ctx;
-	if (informer_has_synced(s->watch.dependents) && look_at(s, key) == DONE) {
+	if (informer_has_synced(s->watch.dependents) && provider_look_at(s, key) == DONE) {
 		workqueue_forget(s->run.queue, key);
 	} else {
 		workqueue_retry(s->run.queue, key);
@@ -174,7 +174,7 @@ static void on_provided(void *ctx, const struct provider_kind *kind, const struc
 
 /* ---- its life ---- */
 
-static void begin(void *state)
+static void providers_begin(void *state)
 {
 	struct providers_state *s = state;
 	dependents_init(&s->index);
@@ -191,7 +191,7 @@ static void begin(void *state)
 		});
 }
 
-static void end(void *state)
+static void providers_end(void *state)
 {
 	struct providers_state *s = state;
 	dependents_done(&s->index);
@@ -206,9 +206,9 @@ static void write_metrics(void *state, struct buf *out)
 const struct controller provider_finalization_controller = {
 	.name = "provider-finalization-controller",
 	.alias = "provider-finalization",
-	.queues = {{"provider_finalization", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"provider_finalization", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, provider_work}},
 	.state_size = sizeof(struct providers_state),
-	.begin = begin,
-	.end = end,
+	.begin = providers_begin,
+	.end = providers_end,
 	.write_metrics = write_metrics,
 };

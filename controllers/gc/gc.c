@@ -77,7 +77,7 @@ static const struct gc_sink sink = {on_delete, on_orphan, on_invalid_namespace};
 
 /* ---- workers ---- */
 
-static void settle(struct workqueue *queue, struct str uid, enum gc_outcome outcome)
+static void gc_settle(struct workqueue *queue, struct str uid, enum gc_outcome outcome)
 {
 	if (outcome == GC_RETRY) {
 		workqueue_retry(queue, uid);
@@ -89,13 +89,13 @@ static void settle(struct workqueue *queue, struct str uid, enum gc_outcome outc
 static void try_to_delete(void *ctx, struct str uid)
 {
 	struct gc *gc = ctx;
-	settle(gc->to_delete, uid, gc_attempt_delete(&gc->core, uid));
+	gc_settle(gc->to_delete, uid, gc_attempt_delete(&gc->core, uid));
 }
 
 static void try_to_orphan(void *ctx, struct str uid)
 {
 	struct gc *gc = ctx;
-	settle(gc->to_orphan, uid, gc_attempt_orphan(&gc->core, uid));
+	gc_settle(gc->to_orphan, uid, gc_attempt_orphan(&gc->core, uid));
 }
 
 /* ---- the discovering thread ---- */
@@ -173,7 +173,7 @@ static void *discoverer_run(void *arg)
 
 /* ---- life ---- */
 
-static void begin(void *state)
+static void gc_begin(void *state)
 {
 	struct gc *gc = state;
 
@@ -206,7 +206,7 @@ static void halt(void *state)
 	gc_monitors_done(&gc->monitors);
 }
 
-static void end(void *state)
+static void gc_end(void *state)
 {
 	struct gc *gc = state;
 
@@ -223,7 +223,7 @@ const struct controller garbage_collector = {
 	.queues = {{"garbage_collector_attempt_to_delete", DELETERS, BACKOFF_FIRST_MS, BACKOFF_LAST_MS, try_to_delete},
 		{"garbage_collector_attempt_to_orphan", ORPHANERS, BACKOFF_FIRST_MS, BACKOFF_LAST_MS, try_to_orphan}},
 	.state_size = sizeof(struct gc),
-	.begin = begin,
+	.begin = gc_begin,
 	.halt = halt,
-	.end = end,
+	.end = gc_end,
 };

@@ -206,7 +206,7 @@ static enum step wait_for_dependents(struct gc_live *l, const struct gc_item *it
 								    : finalize(l, &item->ref, GC_FINALIZER_FOREGROUND);
 }
 
-static enum step look_at(struct gc_live *l, const struct gc_item *item)
+static enum step item_look_at(struct gc_live *l, const struct gc_item *item)
 {
 	_cleanup_(answer_done) struct answer answer;
 	enum gc_found found;
@@ -240,7 +240,7 @@ static enum step delete_once(struct gc_live *l, struct str uid, bool *ret_is_vir
 		return STEP_DONE;
 	}
 	*ret_is_virtual = item.is_virtual;
-	return look_at(l, &item);
+	return item_look_at(l, &item);
 }
 
 enum gc_outcome gc_attempt_delete(struct gc_core *c, struct str uid)

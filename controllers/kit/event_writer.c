@@ -272,7 +272,7 @@ void event_say(struct event_writer *writer, const struct event *e)
 }
 
 /* The event stays in the map while it is written, for another try. */
-static void work(void *ctx, struct str number)
+static void event_work(void *ctx, struct str number)
 {
 	struct event_writer *writer = ctx;
 
@@ -304,7 +304,7 @@ struct event_writer *event_writer_new(const struct controller_run *run)
 	list_init(&writer->by_use);
 	pthread_mutex_init(&writer->lock, NULL);
 	writer->workers = (struct workers){
-		.queue = workqueue_new("events", RETRY_FIRST_MS, RETRY_LAST_MS), .work = work, .ctx = writer, .most = 1};
+		.queue = workqueue_new("events", RETRY_FIRST_MS, RETRY_LAST_MS), .work = event_work, .ctx = writer, .most = 1};
 	workers_start(&writer->workers, run->env->pool);
 	return writer;
 }

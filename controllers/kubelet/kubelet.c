@@ -105,7 +105,7 @@ static int64_t since(int64_t *at_ms, int64_t now_ms)
 
 /* Fills in how the pod is looked at now. Returns false if the pod is gone, and its sandbox with
  * it. */
-static bool look(struct kubelet *k, struct arena *a, const struct item *pod, struct kubelet_look *ret)
+static bool pod_look(struct kubelet *k, struct arena *a, const struct item *pod, struct kubelet_look *ret)
 {
 	int64_t index = fake_node_index(member_text(json_gets(pod->object, "spec"), "nodeName")), now_ms = clock_mono_ms();
 	char ip[ADDRESS_SIZE];
@@ -278,7 +278,7 @@ static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct
 	if (!informer_has_synced(k->pods) || !informer_has_synced(k->nodes) || !informer_has_synced(k->namespaces)) {
 		return false;
 	}
-	if (!pod || !look(k, &a, pod, &how)) {
+	if (!pod || !pod_look(k, &a, pod, &how)) {
 		return true;
 	}
 	note_dependent(k, key, true);
@@ -359,7 +359,7 @@ static void complain(struct kubelet *k, struct str key, const struct answer *ans
 	}
 }
 
-static void work(void *ctx, struct str key)
+static void pod_work(void *ctx, struct str key)
 {
 	struct kubelet *k = ctx;
 	struct str ns, name;
@@ -452,7 +452,7 @@ static void on_namespace_update(void *ctx, struct item *old, struct item *namesp
 
 /* ---- its life ---- */
 
-static void begin(void *state)
+static void kubelet_begin(void *state)
 {
 	struct kubelet *k = state;
 	k->n_nodes = (uint32_t)MIN(MAX(k->run.env->fake_nodes, (int64_t)1), (int64_t)FAKE_NODES_MAX);
@@ -481,7 +481,7 @@ static void begin(void *state)
 	ask_for_nodes(k);
 }
 
-static void end(void *state)
+static void kubelet_end(void *state)
 {
 	struct kubelet *k = state;
 	for (struct map_entry *e = map_next(&k->sandboxes, NULL); e; e = map_next(&k->sandboxes, e)) {
@@ -497,10 +497,10 @@ const struct controller fake_kubelet = {
 	.name = "fake-kubelet",
 	.alias = "fake-kubelet",
 	.is_on_request = true,
-	.queues = {{"fake_kubelet", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"fake_kubelet", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, pod_work}},
 	.state_size = sizeof(struct kubelet),
-	.begin = begin,
-	.end = end,
+	.begin = kubelet_begin,
+	.end = kubelet_end,
 };
 
 /* ---- addresses ---- */

@@ -220,7 +220,7 @@ static bool has_synced(const struct defaults *d)
 	return has;
 }
 
-static bool look_at(struct defaults *d, struct str ns, struct answer *answer)
+static bool defaults_look_at(struct defaults *d, struct str ns, struct answer *answer)
 {
 	_cleanup_(item_unrefp) struct item *namespace = informer_get(d->namespaces, STR(""), ns);
 	bool is_done = true;
@@ -243,7 +243,7 @@ static void defaults_complain(struct defaults *d, struct str ns, const struct an
 	}
 }
 
-static void work(void *ctx, struct str ns)
+static void defaults_work(void *ctx, struct str ns)
 {
 	struct defaults *d = ctx;
 	_cleanup_(answer_done) struct answer answer;
@@ -251,7 +251,7 @@ static void work(void *ctx, struct str ns)
 	/* Until the informers have synced, an existing object may look absent. */
 	if (!has_synced(d)) {
 		workqueue_poll(d->run.queue, ns, 100);
-	} else if (look_at(d, ns, &answer)) {
+	} else if (defaults_look_at(d, ns, &answer)) {
 		workqueue_forget(d->run.queue, ns);
 	} else {
 		workqueue_retry(d->run.queue, ns);
@@ -304,7 +304,7 @@ static struct informer *watch_objects(struct defaults *d, struct watched *w)
 		});
 }
 
-static void begin(struct defaults *d, const struct wanted *table, size_t n)
+static void defaults_begin(struct defaults *d, const struct wanted *table, size_t n)
 {
 	assert(n <= WANTED_MAX);
 	d->n = n;
@@ -322,19 +322,19 @@ static void begin(struct defaults *d, const struct wanted *table, size_t n)
 
 static void begin_of_namespaces(void *state)
 {
-	begin(state, of_namespaces, ARRAY_SIZE(of_namespaces));
+	defaults_begin(state, of_namespaces, ARRAY_SIZE(of_namespaces));
 }
 
 static void begin_of_cluster(void *state)
 {
-	begin(state, of_cluster, ARRAY_SIZE(of_cluster));
+	defaults_begin(state, of_cluster, ARRAY_SIZE(of_cluster));
 }
 
 const struct controller default_objects_controller = {
 	.name = "default-objects-controller",
 	.alias = "default-objects",
 	.is_for_up = true,
-	.queues = {{"default_objects", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"default_objects", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, defaults_work}},
 	.state_size = sizeof(struct defaults),
 	.begin = begin_of_namespaces,
 };
@@ -343,7 +343,7 @@ const struct controller kubernetes_service_controller = {
 	.name = "kubernetes-service-controller",
 	.alias = "kubernetes-service",
 	.is_for_up = true,
-	.queues = {{"kubernetes_service", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"kubernetes_service", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, defaults_work}},
 	.state_size = sizeof(struct defaults),
 	.begin = begin_of_cluster,
 };

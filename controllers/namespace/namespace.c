@@ -215,7 +215,7 @@ static const struct api_resource *find_pods(const struct look *l)
 }
 
 /* Deletes pods first, and what they use or what protects them after they are gone. */
-static void empty(struct look *l)
+static void namespace_empty(struct look *l)
 {
 	discover(l);
 	const struct api_resource *first = find_pods(l);
@@ -241,7 +241,7 @@ static struct target itself(const struct look *l, const char *subresource)
 }
 
 /* Writes the namespace, and keeps the answer as its present state. */
-static int write(struct look *l, const char *subresource, const struct json *changed)
+static int namespace_write(struct look *l, const char *subresource, const struct json *changed)
 {
 	const struct target t = itself(l, subresource);
 	struct answer now;
@@ -276,29 +276,29 @@ static int read_namespace(struct look *l)
 	return error;
 }
 
-static int mark(struct look *l)
+static int namespace_mark(struct look *l)
 {
 	assert(namespace_next(l->namespace.body) == NAMESPACE_MARK);
-	return write(l, "status", namespace_with_phase(&l->scratch, l->namespace.body));
+	return namespace_write(l, "status", namespace_with_phase(&l->scratch, l->namespace.body));
 }
 
 /* Conditions are for people: if they cannot be written now, the next look writes them. */
 static void tell_conditions(struct look *l)
 {
 	const struct json *changed = namespace_with_conditions(&l->scratch, l->namespace.body, &l->found, clock_wall_s());
-	if (changed && write(l, "status", changed) == REST_STATUS && !answer_is(&l->last, 409, NULL) &&
+	if (changed && namespace_write(l, "status", changed) == REST_STATUS && !answer_is(&l->last, 409, NULL) &&
 		!is_gone(l, REST_STATUS)) {
 		controller_notice(&l->s->run, true, l->last.message);
 	}
 }
 
 /* The request carries the resourceVersion, so it fails if the namespace has changed since. */
-static int let_go(struct look *l)
+static int namespace_let_go(struct look *l)
 {
 	/* Objects that are still there would be left without their namespace. */
 	assert(!namespace_found_any(&l->found) && !l->found.n_problems && !l->found.discovery_problem.n);
 	assert(namespace_next(l->namespace.body) == NAMESPACE_EMPTY);
-	int error = write(l, "finalize", namespace_finalized(&l->scratch, l->namespace.body));
+	int error = namespace_write(l, "finalize", namespace_finalized(&l->scratch, l->namespace.body));
 	return is_gone(l, error) ? 0 : error;
 }
 
@@ -311,7 +311,7 @@ static enum outcome outcome_of(int error)
 
 static enum outcome empty_and_let_go(struct look *l)
 {
-	empty(l);
+	namespace_empty(l);
 	if (client_is_stopped(l->s->run.env->client)) {
 		return DONE; /* problems in a namespace that is gone do not count */
 	}
@@ -319,17 +319,17 @@ static enum outcome empty_and_let_go(struct look *l)
 	if (l->found.discovery_problem.n || l->found.n_problems) {
 		return FAILED;
 	}
-	return namespace_found_any(&l->found) ? AGAIN_LATER : outcome_of(let_go(l));
+	return namespace_found_any(&l->found) ? AGAIN_LATER : outcome_of(namespace_let_go(l));
 }
 
-static enum outcome look_at(struct look *l)
+static enum outcome namespace_look_at(struct look *l)
 {
 	int error = read_namespace(l);
 	if (error) {
 		return is_gone(l, error) ? DONE : FAILED;
 	}
 	if (namespace_next(l->namespace.body) == NAMESPACE_MARK) {
-		error = mark(l);
+		error = namespace_mark(l);
 		if (error) {
 			return is_gone(l, error) ? DONE : FAILED;
 		}
@@ -370,7 +370,7 @@ static void tell_failure(struct look *l)
 	controller_notice(&l->s->run, true, buf_str(&text));
 }
 
-static void finish(struct look *l, enum outcome outcome)
+static void namespace_finish(struct look *l, enum outcome outcome)
 {
 	struct namespaces_state *s = l->s;
 	switch (outcome) {
@@ -393,7 +393,7 @@ static void finish(struct look *l, enum outcome outcome)
 
 /* ---- beginning ---- */
 
-static void enqueue(struct namespaces_state *s, const struct item *item)
+static void namespace_enqueue(struct namespaces_state *s, const struct item *item)
 {
 	if (item_is_deleting(item)) {
 		workqueue_add_after(s->run.queue, item->name, s->grace_ms);
@@ -402,12 +402,12 @@ static void enqueue(struct namespaces_state *s, const struct item *item)
 
 static void on_add(void *ctx, struct item *item, bool is_initial _unused_)
 {
-	enqueue(ctx, item);
+	namespace_enqueue(ctx, item);
 }
 
 static void on_update(void *ctx, struct item *old _unused_, struct item *item)
 {
-	enqueue(ctx, item);
+	namespace_enqueue(ctx, item);
 }
 
 static void learn_later(struct namespaces_state *s, struct str why)
@@ -442,7 +442,7 @@ static void learn_and_begin(struct namespaces_state *s)
 	answer_done(&a);
 }
 
-static void work(void *ctx, struct str name)
+static void namespace_work(void *ctx, struct str name)
 {
 	struct namespaces_state *s = ctx;
 	struct look l;
@@ -451,13 +451,13 @@ static void work(void *ctx, struct str name)
 		return;
 	}
 	look_init(&l, s, name);
-	finish(&l, look_at(&l));
+	namespace_finish(&l, namespace_look_at(&l));
 	look_done(&l);
 }
 
 /* ---- its life ---- */
 
-static void begin(void *state)
+static void namespaces_begin(void *state)
 {
 	struct namespaces_state *s = state;
 	workqueue_add(s->run.queue, (struct str){"", 0}); /* runs learn_and_begin() */
@@ -466,7 +466,7 @@ static void begin(void *state)
 const struct controller namespace_controller = {
 	.name = "namespace-controller",
 	.alias = "namespace",
-	.queues = {{"namespace", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"namespace", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, namespace_work}},
 	.state_size = sizeof(struct namespaces_state),
-	.begin = begin,
+	.begin = namespaces_begin,
 };

@@ -175,7 +175,7 @@ static bool run_pass(struct sync *y)
 }
 
 /* Works on one set. An event brings the set back, or the delay chosen here. */
-static void look_at(struct stateful_state *s, struct str key, struct str ns, struct str name)
+static void set_look_at(struct stateful_state *s, struct str key, struct str ns, struct str name)
 {
 	struct sync y;
 	struct str problem;
@@ -462,7 +462,7 @@ static const char *const left_out_of_pods[] = {"metadata.managedFields", "metada
 static const char *const left_out_of_twins[] = {
 	"metadata.managedFields", "metadata.annotations", "spec.template", "spec.volumeClaimTemplates", NULL};
 
-static struct informer *watch(struct stateful_state *s, const struct resource *resource, const char *const *left_out,
+static struct informer *stateful_watch(struct stateful_state *s, const struct resource *resource, const char *const *left_out,
 	struct informer_handlers handlers)
 {
 	return controller_watch(&s->run,
@@ -483,18 +483,18 @@ static void watch_all(struct stateful_state *s)
 	s->main = s->has_apps ? stateful_apps : stateful_beta;
 	s->revision = has_templates ? pod_templates : s->has_apps ? revisions_apps : revisions_annals;
 	s->revision_api_version = has_templates ? STR("v1") : s->has_apps ? STR("apps/v1") : STR("annals.dev/v1");
-	s->pods_informer = watch(s, &stateful_pods, left_out_of_pods,
+	s->pods_informer = stateful_watch(s, &stateful_pods, left_out_of_pods,
 		(struct informer_handlers){.on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete});
-	s->claims_informer = watch(s, &stateful_claims, item_managers, (struct informer_handlers){0});
-	s->revisions_informer = watch(s, &s->revision, item_managers,
+	s->claims_informer = stateful_watch(s, &stateful_claims, item_managers, (struct informer_handlers){0});
+	s->revisions_informer = stateful_watch(s, &s->revision, item_managers,
 		(struct informer_handlers){
 			.on_add = on_revision_add, .on_update = on_revision_update, .on_delete = on_revision_delete});
 	if (s->has_apps) {
-		s->sets_apps = watch(s, &stateful_apps, item_managers, of_sets);
-		s->sets_beta = watch(s, &stateful_beta, left_out_of_twins,
+		s->sets_apps = stateful_watch(s, &stateful_apps, item_managers, of_sets);
+		s->sets_beta = stateful_watch(s, &stateful_beta, left_out_of_twins,
 			(struct informer_handlers){.on_add = on_twin_add, .on_update = on_twin_update});
 	} else {
-		s->sets_beta = watch(s, &stateful_beta, item_managers, of_sets);
+		s->sets_beta = stateful_watch(s, &stateful_beta, item_managers, of_sets);
 	}
 	atomic_store(&s->is_started, true);
 }
@@ -510,7 +510,7 @@ static void ask_and_begin(struct stateful_state *s)
 	s->ask_again_ms = MIN(2 * s->ask_again_ms, (int64_t)ASK_LAST_MS);
 }
 
-static void work(void *ctx, struct str key)
+static void set_work(void *ctx, struct str key)
 {
 	struct stateful_state *s = ctx;
 	struct str ns, name;
@@ -520,13 +520,13 @@ static void work(void *ctx, struct str key)
 	} else if (!has_synced(s)) {
 		workqueue_poll(s->run.queue, key, POLL_LAST_MS);
 	} else if (str_cut(key, '/', &ns, &name)) {
-		look_at(s, key, ns, name);
+		set_look_at(s, key, ns, name);
 	}
 }
 
 /* ---- its life ---- */
 
-static void begin(void *state)
+static void stateful_begin(void *state)
 {
 	struct stateful_state *s = state;
 
@@ -543,7 +543,7 @@ static void begin(void *state)
 	workqueue_add(s->run.queue, (struct str){"", 0}); /* runs ask_and_begin() */
 }
 
-static void end(void *state)
+static void stateful_end(void *state)
 {
 	struct stateful_state *s = state;
 
@@ -566,9 +566,9 @@ static void write_metrics(void *state, struct buf *out)
 const struct controller stateful_set_controller = {
 	.name = "statefulset-controller",
 	.alias = "statefulset",
-	.queues = {{"statefulset", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, work}},
+	.queues = {{"statefulset", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, set_work}},
 	.state_size = sizeof(struct stateful_state),
-	.begin = begin,
-	.end = end,
+	.begin = stateful_begin,
+	.end = stateful_end,
 	.write_metrics = write_metrics,
 };

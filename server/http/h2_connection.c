@@ -302,7 +302,7 @@ static void shake_hands(struct h2_connection *c)
 
 /* Frames. */
 
-static void fail(struct h2_connection *c, uint32_t code)
+static void connection_fail(struct h2_connection *c, uint32_t code)
 {
 	if (!c->is_failing) {
 		c->is_failing = true;
@@ -409,7 +409,7 @@ static void feed(struct h2_connection *c, const char *p, size_t n)
 	ssize_t r = n && !c->is_failing ? nghttp2_session_mem_recv(c->session, (const uint8_t *)p, n) : 0;
 	if (r < 0) {
 		bool is_flood = c->abuse || r == NGHTTP2_ERR_FLOODED;
-		fail(c, is_flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR);
+		connection_fail(c, is_flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR);
 	}
 }
 
@@ -424,7 +424,7 @@ static size_t take_head(struct h2_connection *c, struct str text)
 	}
 	c->frame_head_n = 0;
 	if (!h2_judge_frame(c, c->frame_head, (struct str){text.p + n, text.n - n})) {
-		fail(c, c->error ? c->error : NGHTTP2_ENHANCE_YOUR_CALM);
+		connection_fail(c, c->error ? c->error : NGHTTP2_ENHANCE_YOUR_CALM);
 	} else if (!c->is_frame_kept) {
 		feed(c, c->frame_head, sizeof(c->frame_head));
 	}
@@ -592,7 +592,7 @@ static void free_connection(struct h2_connection *c)
 }
 
 /* Ends the connection in steps, each of which is made once. The memory stays until no handler waits for anything. */
-static void end(struct h2_connection *c)
+static void connection_end(struct h2_connection *c)
 {
 	if (c->session) {
 		end_streams(c);
@@ -615,14 +615,14 @@ void h2_connection_write(struct h2_connection *c)
 		send_rest(c);
 	}
 	if (c->session && c->abuse) {
-		fail(c, NGHTTP2_ENHANCE_YOUR_CALM);
+		connection_fail(c, NGHTTP2_ENHANCE_YOUR_CALM);
 	}
 	if (c->session && !c->rest && !c->is_over) {
 		write_frames(c);
 	}
 	if (c->is_over || is_done(c)) {
 		c->is_over = true;
-		end(c);
+		connection_end(c);
 	} else if (c->may_read && !c->is_failing && !(c->session && is_paused(c))) {
 		h2_thread_enqueue(c);
 	}

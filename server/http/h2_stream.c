@@ -54,7 +54,7 @@ static void drop_held(struct h2_stream *s)
 	buf_done(&s->held);
 }
 
-static void reset(struct h2_stream *s, uint32_t code)
+static void stream_reset(struct h2_stream *s, uint32_t code)
 {
 	if (s->id >= 0 && !s->was_reset) {
 		s->was_reset = true;
@@ -65,7 +65,7 @@ static void reset(struct h2_stream *s, uint32_t code)
 
 /* A stream's reader lets go of it first. Then nobody may wake it any more; but a wake may have put it on the stack, and it is ended when
  * it comes off. */
-static void finish(struct h2_stream *s)
+static void stream_finish(struct h2_stream *s)
 {
 	struct http_exchange *x = s->x;
 	if (http_exchange_stream_kind(x) != STREAM_NONE) {
@@ -95,7 +95,7 @@ static void lose(struct h2_stream *s)
 			return;
 		}
 	}
-	finish(s);
+	stream_finish(s);
 }
 
 void h2_stream_lost(struct h2_stream *s)
@@ -133,7 +133,7 @@ struct answer_fields {
 	struct arena *arena;
 };
 
-static void add(struct answer_fields *f, const char *name, const char *value)
+static void fields_add(struct answer_fields *f, const char *name, const char *value)
 {
 	if (is_of_connection(name)) {
 		return;
@@ -156,18 +156,19 @@ static bool has_no_content(unsigned status)
 static void fill_fields(struct h2_stream *s, struct answer_fields *f)
 {
 	struct http_exchange *x = s->x;
-	add(f, ":status", arena_printf(&x->request.arena, "%u", x->request.status).p);
+	fields_add(f, ":status", arena_printf(&x->request.arena, "%u", x->request.status).p);
 	for (const struct answer_header *h = x->answer_headers; h; h = h->next) {
-		add(f, h->name, h->value);
+		fields_add(f, h->name, h->value);
 	}
 	const char *const(*common)[2] = x->server->options.answer_headers;
 	for (; common && (*common)[0]; common++) {
-		add(f, (*common)[0], (*common)[1]);
+		fields_add(f, (*common)[0], (*common)[1]);
 	}
 	if (x->answer_length != HTTP_LENGTH_UNKNOWN && !has_no_content(x->request.status)) {
-		add(f, "content-length", arena_printf(&x->request.arena, "%llu", (unsigned long long)x->answer_length).p);
+		fields_add(
+			f, "content-length", arena_printf(&x->request.arena, "%llu", (unsigned long long)x->answer_length).p);
 	}
-	add(f, "date", h2_thread_date(s->connection->thread));
+	fields_add(f, "date", h2_thread_date(s->connection->thread));
 }
 
 /* The answer's body. */
@@ -305,7 +306,7 @@ static bool is_to_leave(const struct http_exchange *x)
 }
 
 /* A wake may still be on its way to the thread: the answer goes behind it. */
-static bool answer(struct http_exchange *x)
+static bool stream_answer(struct http_exchange *x)
 {
 	struct h2_stream *s = x->stream;
 	if (s->is_suspended) {
@@ -316,7 +317,7 @@ static bool answer(struct http_exchange *x)
 		return true;
 	}
 	if (!submit(s)) {
-		reset(s, NGHTTP2_INTERNAL_ERROR);
+		stream_reset(s, NGHTTP2_INTERNAL_ERROR);
 	}
 	if (is_to_leave(x)) {
 		h2_connection_leave(s->connection);
@@ -358,8 +359,8 @@ static const struct exchange_wire h2_wire = {
 	.resume = on_resume,
 	.set_phase = on_set_phase,
 	.is_client_gone = is_client_gone,
-	.answer_early = answer,
-	.answer = answer,
+	.answer_early = stream_answer,
+	.answer = stream_answer,
 	.evict = on_evict,
 	.end = on_end,
 	.release = on_release,
@@ -394,7 +395,7 @@ static void tell_to_continue(struct h2_stream *s)
 }
 
 /* The head's handler does not wait any more. */
-static void go_on(struct h2_stream *s)
+static void stream_go_on(struct h2_stream *s)
 {
 	struct http_exchange *x = s->x;
 	if (s->is_suspended || x->request.status || s->id < 0) {
@@ -408,7 +409,7 @@ static void go_on(struct h2_stream *s)
 		nghttp2_session_consume_stream(session_of(s), s->id, n);
 		h2_thread_enqueue(s->connection);
 		if (!is_kept) {
-			reset(s, NGHTTP2_CANCEL);
+			stream_reset(s, NGHTTP2_CANCEL);
 			return;
 		}
 	}
@@ -420,7 +421,7 @@ static void go_on(struct h2_stream *s)
 	}
 }
 
-static void begin(struct h2_stream *s, bool is_complete)
+static void stream_begin(struct h2_stream *s, bool is_complete)
 {
 	struct http_exchange *x = s->x;
 	x->refusal = h2_head_finish(&s->head, &x->request.head, &x->request.arena, !is_complete, &x->problem);
@@ -430,13 +431,13 @@ static void begin(struct h2_stream *s, bool is_complete)
 	x->request.peer = &s->peer->peer;
 	x->request.started_ns = clock_mono_ns();
 	http_exchange_begin(x);
-	go_on(s);
+	stream_go_on(s);
 }
 
 static void complete(struct h2_stream *s)
 {
 	s->is_complete = true;
-	go_on(s);
+	stream_go_on(s);
 }
 
 /* The stream has come off the stack of woken ones: does what it was suspended for. */
@@ -450,19 +451,19 @@ void h2_stream_resumed(struct h2_stream *s)
 	}
 	if (s->is_answer_due) {
 		s->is_answer_due = false;
-		answer(x);
+		stream_answer(x);
 	} else if (x->request.status) {
 		if (s->id >= 0) {
 			nghttp2_session_resume_data(session_of(s), s->id);
 		}
 	} else if (x->is_head_waiting) {
 		http_exchange_resume_head(x);
-		go_on(s);
+		stream_go_on(s);
 	} else {
 		http_exchange_run(x);
 	}
 	if (s->id < 0 && !s->is_suspended) {
-		finish(s);
+		stream_finish(s);
 	}
 }
 
@@ -537,7 +538,7 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
 	case NGHTTP2_HEADERS:
 		s = stream_at(session, frame->hd.stream_id);
 		if (s && is_request(frame)) {
-			begin(s, is_end);
+			stream_begin(s, is_end);
 		} else if (s && is_end) {
 			complete(s);
 		}
@@ -565,7 +566,7 @@ static void hold(struct h2_stream *s, const char *p, size_t n)
 	struct h2_connection *c = s->connection;
 	_Atomic uint64_t *all = &server_of(s)->h2->held;
 	if (c->held_n + n > HELD_CONNECTION || atomic_load_explicit(all, memory_order_relaxed) + n > HELD_ALL) {
-		reset(s, NGHTTP2_REFUSED_STREAM);
+		stream_reset(s, NGHTTP2_REFUSED_STREAM);
 		return;
 	}
 	buf_add(&s->held, p, n);
@@ -605,7 +606,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	}
 	nghttp2_session_consume_stream(session, id, n);
 	if (!http_exchange_receive(s->x, (const char *)p, n)) {
-		reset(s, NGHTTP2_CANCEL);
+		stream_reset(s, NGHTTP2_CANCEL);
 	}
 	return 0;
 }
@@ -694,7 +695,7 @@ bool h2_stream_give_way(struct h2_stream *s)
 {
 	bool is_evicted = s->id >= 0 && atomic_load_explicit(&s->x->unsent.is_evicted, memory_order_relaxed);
 	if (is_evicted) {
-		reset(s, NGHTTP2_CANCEL);
+		stream_reset(s, NGHTTP2_CANCEL);
 	}
 	return is_evicted;
 }
@@ -715,6 +716,6 @@ void h2_stream_sweep(struct h2_stream *s)
 	}
 	if (s->id >= 0 && is_late) {
 		http_count(&server_of(s)->stalled, t->is_draining && !s->was_reset);
-		reset(s, NGHTTP2_CANCEL);
+		stream_reset(s, NGHTTP2_CANCEL);
 	}
 }

@@ -197,7 +197,7 @@ static enum sent send_body(struct pump_stream *s, char *buffer, size_t n)
 
 /* A stream's turn. */
 
-static void enqueue(struct pump_thread *t, struct pump_stream *s)
+static void pump_stream_enqueue(struct pump_thread *t, struct pump_stream *s)
 {
 	list_remove(&s->link);
 	list_append(&t->runnable, &s->link);
@@ -220,7 +220,7 @@ static void register_stream(struct pump_thread *t, struct pump_stream *s)
 }
 
 /* A wake that overlapped `closed` may have left s on the stack: then it is finished when it comes off. */
-static void finish(struct pump_thread *t, struct pump_stream *s)
+static void pump_stream_finish(struct pump_thread *t, struct pump_stream *s)
 {
 	if (atomic_load_explicit(&s->is_woken, memory_order_acquire)) {
 		return;
@@ -237,7 +237,7 @@ static void close_stream(struct pump_thread *t, struct pump_stream *s, bool is_c
 	s->is_closed = true;
 	s->is_cut = is_cut;
 	s->ops->closed(s);
-	finish(t, s);
+	pump_stream_finish(t, s);
 }
 
 /* Reads and sends a few records: false when there is nothing more to do now, for whatever reason. */
@@ -263,17 +263,17 @@ static bool feed(struct pump_thread *t, struct pump_stream *s)
 	return true;
 }
 
-static void run(struct pump_thread *t, struct pump_stream *s)
+static void pump_stream_run(struct pump_thread *t, struct pump_stream *s)
 {
 	if (!s->is_registered) {
 		register_stream(t, s);
 	}
 	if (s->is_closed) {
-		finish(t, s);
+		pump_stream_finish(t, s);
 	} else if (s->is_gone) {
 		close_stream(t, s, true);
 	} else if (!s->is_blocked && feed(t, s)) {
-		enqueue(t, s);
+		pump_stream_enqueue(t, s);
 	}
 }
 
@@ -285,7 +285,7 @@ static void run_all(struct pump_thread *t)
 	while (!list_is_empty(&batch)) {
 		struct pump_stream *s = list_entry(batch.next, struct pump_stream, link);
 		list_remove(&s->link);
-		run(t, s);
+		pump_stream_run(t, s);
 	}
 }
 
@@ -300,7 +300,7 @@ static void on_socket(struct pump_thread *t, struct pump_stream *s, uint32_t eve
 	} else if (send_rest(s) == SENT_BROKEN) {
 		s->is_gone = true;
 	}
-	enqueue(t, s);
+	pump_stream_enqueue(t, s);
 }
 
 /* Oldest wake first. */
@@ -319,7 +319,7 @@ static void take_woken(struct pump_thread *t)
 		oldest = s->next;
 		/* An exchange, not a store: whoever found it set has published something that the coming read must see. */
 		atomic_exchange_explicit(&s->is_woken, false, memory_order_acq_rel);
-		enqueue(t, s);
+		pump_stream_enqueue(t, s);
 	}
 }
 
@@ -337,7 +337,7 @@ static void check_stalls(struct pump_thread *t)
 		}
 		s->is_gone = true;
 		atomic_fetch_add_explicit(&t->n_stalled, 1, memory_order_relaxed);
-		enqueue(t, s);
+		pump_stream_enqueue(t, s);
 	}
 }
 

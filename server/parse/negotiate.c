@@ -377,7 +377,7 @@ static bool wants_gzip(struct str accept_encoding)
 }
 
 /* YAML has one form, and a parameter of Accept counts as well as one of the query. */
-static void finish(struct media *m, struct str accept_encoding, struct str user_agent, struct str pretty_param)
+static void media_finish(struct media *m, struct str accept_encoding, struct str user_agent, struct str pretty_param)
 {
 	m->pretty = m->format == MEDIA_JSON && (m->pretty || wants_pretty(user_agent, pretty_param));
 	m->accepts_gzip = wants_gzip(accept_encoding);
@@ -391,7 +391,7 @@ void media_of_status(
 	if (!choose(ret, accept, 0)) {
 		*ret = (struct media){.format = MEDIA_JSON, .pretty = true};
 	}
-	finish(ret, accept_encoding, user_agent, pretty_param);
+	media_finish(ret, accept_encoding, user_agent, pretty_param);
 }
 
 static unsigned form_bit(enum media_as as)
@@ -438,7 +438,7 @@ int media_negotiate(struct media *ret, struct str accept, struct str accept_enco
 	}
 	assert(!(allowed & ALLOW_STREAM_ONLY) || ret->format != MEDIA_YAML);
 	assert(ret->as == AS_OBJECT || ret->as == AS_DISCOVERY || (form_bit(ret->as) & allowed));
-	finish(ret, accept_encoding, user_agent, pretty_param);
+	media_finish(ret, accept_encoding, user_agent, pretty_param);
 	return 0;
 }
 

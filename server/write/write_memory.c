@@ -131,7 +131,7 @@ void write_turn_set_asking(struct write_queue *s, struct write_turn *turn, bool 
 /* ---- the thread that looks after waiting writers ---- */
 
 /* Lock held. */
-static void look_at(struct write_queue *s, struct list *bucket, int64_t now_ms, struct write_turn **woken)
+static void bucket_look_at(struct write_queue *s, struct list *bucket, int64_t now_ms, struct write_turn **woken)
 {
 	assert_locked(&s->lock);
 	list_for_each(it, bucket) {
@@ -144,7 +144,7 @@ static void look_at(struct write_queue *s, struct list *bucket, int64_t now_ms, 
 	}
 }
 
-static void *run(void *arg)
+static void *write_queue_run(void *arg)
 {
 	struct write_queue *s = arg;
 
@@ -160,7 +160,7 @@ static void *run(void *arg)
 		}
 		struct write_turn *woken = NULL;
 		for (size_t i = 0; i < BUCKETS; i++) {
-			look_at(s, &s->buckets[i], clock_mono_ms(), &woken);
+			bucket_look_at(s, &s->buckets[i], clock_mono_ms(), &woken);
 		}
 		pthread_mutex_unlock(&s->lock);
 		wake_all(woken);
@@ -179,7 +179,7 @@ struct write_queue *write_queue_new(void)
 	for (size_t i = 0; i < BUCKETS; i++) {
 		list_init(&s->buckets[i]);
 	}
-	thread_must_start(&s->thread, "write-queue", run, s);
+	thread_must_start(&s->thread, "write-queue", write_queue_run, s);
 	return s;
 }
 
