@@ -284,6 +284,23 @@ static void add_unless_void(struct arena *a, struct json *to, struct str name, s
 	}
 }
 
+/* These two say how to delete the object, and are no part of its state. */
+static bool is_way_of_deletion(const struct json *finalizer)
+{
+	return str_is(json_text(finalizer), "foregroundDeletion") || str_is(json_text(finalizer), "orphan");
+}
+
+static struct json *own_finalizers(const struct json *finalizers, struct arena *a)
+{
+	struct json *kept = json_array(a), *each;
+	for (uint32_t i = 0; (each = list_item(finalizers, i)); i++) {
+		if (!is_way_of_deletion(each)) {
+			json_append(a, kept, each);
+		}
+	}
+	return kept;
+}
+
 /* The part of metadata that rules may leave out or hide. */
 static struct json *free_metadata(const struct json *metadata, struct arena *a)
 {
@@ -295,6 +312,8 @@ static struct json *free_metadata(const struct json *metadata, struct arena *a)
 	add_unless_void(a, free, STR("labels"), json_gets(metadata, "labels"));
 	add_unless_void(a, free, STR("annotations"), annotations);
 	add_unless_void(a, free, STR("ownerReferences"), json_gets(metadata, "ownerReferences"));
+	add_unless_void(a, free, STR("finalizers"), own_finalizers(json_gets(metadata, "finalizers"), a));
+	add_unless_void(a, free, STR("generateName"), json_gets(metadata, "generateName"));
 	return free;
 }
 

@@ -1,8 +1,8 @@
 /* The state of an object: what of it is recorded (docs/explanation/history.md). Users, replicas and the server
  * itself compute it, and must agree: its digest says whether an object changed.
  *
- * It is the object without status, and of metadata only name, namespace, labels, annotations and
- * ownerReferences. Annotations that others derive from it are left out. apiVersion and kind come
+ * It is the object without status, and of metadata only name, namespace, labels, annotations,
+ * ownerReferences, finalizers and generateName. The finalizers foregroundDeletion and orphan are left out. Annotations that others derive from it are left out. apiVersion and kind come
  * first. A Recorder's rules leave parts out, and hide others. */
 #ifndef API_DIFF_STATE_H
 #define API_DIFF_STATE_H

@@ -127,7 +127,8 @@ DERIVED = ("kubectl.kubernetes.io/last-applied-configuration", "kubernetes.io/ch
 
 def state_of(shown):
     """What of an object is recorded."""
-    metadata = {name: value for name, value in shown["metadata"].items() if name in ("name", "namespace", "labels", "annotations", "ownerReferences")}
+    recorded = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers", "generateName")
+    metadata = {name: value for name, value in shown["metadata"].items() if name in recorded}
     annotations = {name: value for name, value in metadata.pop("annotations", {}).items() if name not in DERIVED}
     metadata |= {"annotations": annotations} if annotations else {}
     return {**{name: value for name, value in shown.items() if name != "status"}, "metadata": metadata}

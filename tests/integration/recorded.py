@@ -27,7 +27,7 @@ def redacted(value):
 
 def state_of(it):
     """Without what a Recorder would leave out by its own rules."""
-    metadata = {name: it["metadata"][name] for name in ("name", "namespace", "labels", "ownerReferences") if it["metadata"].get(name)}
+    metadata = {name: it["metadata"][name] for name in ("name", "namespace", "labels", "ownerReferences", "finalizers", "generateName") if it["metadata"].get(name)}
     annotations = {name: value for name, value in it["metadata"].get("annotations", {}).items() if name not in DERIVED}
     if annotations:
         metadata["annotations"] = annotations

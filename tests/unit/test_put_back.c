@@ -54,11 +54,11 @@ static void test_put_back__of_what_is_as_recorded_is_the_object(void **state _un
 
 static void test_put_back__metadata_beyond_the_state_stays(void **state _unused_)
 {
-	check("{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"finalizers\":[\"f\"],"
+	check("{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"selfLink\":\"f\","
 	      "\"annotations\":{"
 	      "\"kubernetes.io/change-cause\":\"c\",\"a\":\"1\"},\"labels\":{\"l\":\"1\"}}}",
 		"[]", "{" OBJECT "}",
-		"{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"finalizers\":[\"f\"],"
+		"{\"apiVersion\":\"v1\",\"kind\":\"K\",\"metadata\":{\"name\":\"n\",\"uid\":\"u\",\"selfLink\":\"f\","
 		"\"annotations\":{"
 		"\"kubernetes.io/change-cause\":\"c\"}}}");
 }

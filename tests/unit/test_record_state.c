@@ -29,15 +29,17 @@ static struct str digest(struct str text)
 
 static void test_state__has_no_status_and_little_metadata(void **state_ _unused_)
 {
-	const char *object = "{\"status\":{\"ready\":1},\"spec\":{\"n\":1},\"metadata\":{\"name\":\"web\",\"namespace\":"
-			     "\"prod\",\"uid\":\"u\","
-			     "\"resourceVersion\":\"7\",\"generation\":3,\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
-			     "\"finalizers\":[\"x\"],\"managedFields\":[{\"manager\":\"m\"}],\"labels\":{\"a\":\"b\"},"
-			     "\"ownerReferences\":[{\"uid\":\"o\"}],\"annotations\":{\"note\":\"n\"}},\"kind\":\"Deployment\","
-			     "\"apiVersion\":\"apps/v1\"}";
+	const char *object =
+		"{\"status\":{\"ready\":1},\"spec\":{\"n\":1},\"metadata\":{\"name\":\"web\",\"namespace\":"
+		"\"prod\",\"uid\":\"u\","
+		"\"resourceVersion\":\"7\",\"generation\":3,\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
+		"\"finalizers\":[\"x\",\"foregroundDeletion\",\"orphan\"],\"generateName\":\"we\",\"managedFields\":[{\"manager\":\"m\"}],\"labels\":{\"a\":\"b\"},"
+		"\"ownerReferences\":[{\"uid\":\"o\"}],\"annotations\":{\"note\":\"n\"}},\"kind\":\"Deployment\","
+		"\"apiVersion\":\"apps/v1\"}";
 	const char *expected =
 		"{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"web\",\"namespace\":\"prod\","
-		"\"labels\":{\"a\":\"b\"},\"annotations\":{\"note\":\"n\"},\"ownerReferences\":[{\"uid\":\"o\"}]},"
+		"\"labels\":{\"a\":\"b\"},\"annotations\":{\"note\":\"n\"},\"ownerReferences\":[{\"uid\":\"o\"}],"
+		"\"finalizers\":[\"x\"],\"generateName\":\"we\"},"
 		"\"spec\":{\"n\":1}}";
 	assert_str(state(object, NULL), expected);
 	assert_str(state(object, "{" SALT "}"), expected);
