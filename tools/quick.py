@@ -39,7 +39,7 @@ TESTS_OF = {
     "api": "refusals data", "api/diff": "kubectl_annals snapshots recorder record_kinds tutorial", "api/patch": "data pods",
     "api/rules/review": "kinds access", "api/upstream": "kinds refusals statefulsets", "api/workload": "statefulsets set_apps",
     "base": "data http",
-    "cli": "command_line completion", "cli/complet": "completion kubectl_annals_complete", "cli/common": "command_line up", "cli/kubectl": "kubectl_annals kubectl_annals_sets kubectl_annals_log",
+    "cli": "command_line completion", "cli/complet": "completion kubectl_annals_complete", "cli/common": "command_line up", "cli/kubectl": "kubectl_annals kubectl_annals_sets kubectl_annals_log kubectl_annals_bulk",
     "cli/run": "up serve ephemeral", "cli/ui": "ui ui_revisions ui_write",
     "client": "controllers failing_requests",
     "controllers/dependents": "protection", "controllers/dependents/persistentvolumeclaim": "claims pods", "controllers/kit": "gc", "controllers/kubelet": "fake_kubelet", "controllers/namespace": "kinds",

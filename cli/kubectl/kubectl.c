@@ -57,8 +57,10 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("all-namespaces", OPTION_BOOL, &k->is_everywhere, NULL, "Look in all namespaces."),
 		FLAG("A", OPTION_BOOL, &k->is_everywhere, NULL, "The same."),
 		FLAG("by", OPTION_STRING, &k->by, "USER",
-			"Show only changes by this user. Where the user of a change is not known, one of its field managers "
-			"counts."),
+			c == &kubectl_undo
+				? "Undo what this user changed; needs --since or --since-time."
+				: "Show only changes by this user. Where the user of a change is not known, one of its field managers "
+				  "counts."),
 		FLAG("path", OPTION_STRING, &k->path, "POINTER",
 			"Show only changes of this part of objects, a JSON pointer such as /data/limit, and of what is in it. "
 			"Creations and deletions are left out."),
@@ -69,9 +71,12 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("watch", OPTION_BOOL, &k->is_following, NULL, "The same as --follow."),
 		FLAG("w", OPTION_BOOL, &k->is_following, NULL, "The same."),
 		FLAG("since", OPTION_STRING, &k->since, "DURATION",
-			"Show only changes that are not older, such as 90s, 30m, 12h or 7d."),
+			c == &kubectl_undo ? "Undo the changes that are not older, such as 90s, 30m, 12h or 7d."
+					   : "Show only changes that are not older, such as 90s, 30m, 12h or 7d."),
 		FLAG("since-time", OPTION_STRING, &k->since_time, "TIME",
-			"Show only changes that are not older than this time, such as 2026-11-23T08:00:00Z."),
+			c == &kubectl_undo
+				? "Undo the changes that are not older than this time, such as 2026-11-23T08:00:00Z."
+				: "Show only changes that are not older than this time, such as 2026-11-23T08:00:00Z."),
 		FLAG("until", OPTION_STRING, &k->until, "TIME", "Show only changes that are older: a time, or a duration ago."),
 		{"tail", OPTION_INT, &k->tail, "N",
 			"Show only the newest N changes; -1: all. 10000 by default, or 100 with -p.", -1, INT32_MAX},
@@ -81,7 +86,9 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("field-selector", OPTION_STRING, &k->field_selector, "SELECTOR",
 			"Choose Histories by fields: status.by=alice, status.deleted=true."),
 		FLAG("selector", OPTION_STRING, &k->label_selector, "SELECTOR",
-			"Show only objects that exist and have such labels; needs a TYPE. With -f, also those that get them later."),
+			c == &kubectl_restore
+				? "Restore only objects that had such labels when they were recorded last."
+				: "Show only objects that exist and have such labels; needs a TYPE. With -f, also those that get them later."),
 		FLAG("l", OPTION_STRING, &k->label_selector, "SELECTOR", "The same."),
 		FLAG("own", OPTION_BOOL, &k->wants_own, NULL,
 			"Use the revisions that the object's own controller keeps, also where a Recorder has recorded the "
@@ -96,6 +103,16 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("y", OPTION_BOOL, &k->is_agreed, NULL, "The same."),
 		FLAG("skip-redacted", OPTION_BOOL, &k->skips_redacted, NULL,
 			"Leave out values that were redacted and are nowhere else."),
+		FLAG("all", OPTION_BOOL, &k->takes_all, NULL, "Restore all deleted objects of the namespace."),
+		FLAG("deleted-since", OPTION_STRING, &k->deleted_since, "DURATION",
+			"Restore only what was deleted since then, such as 10m, 12h or 7d."),
+		FLAG("without", OPTION_STRINGS, &k->without, "POINTER",
+			"Leave out this part of the recorded state, a JSON pointer such as /spec/clusterIP; may be repeated."),
+		FLAG("replace", OPTION_BOOL, &k->replaces, NULL,
+			"Where the server refuses the change, such as that of an immutable field, delete the object and create it "
+			"anew."),
+		FLAG("force-conflicts", OPTION_BOOL, &k->forces_conflicts, NULL,
+			"Go back although others have changed the object since. What they changed is lost."),
 		COLOUR_FLAG(&k->colour),
 		{"port", OPTION_INT, &k->port, "PORT", "The port to listen on, at 127.0.0.1 and ::1; 0: any that is free.", 0,
 			65535},

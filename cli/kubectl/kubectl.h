@@ -26,8 +26,10 @@ struct kubectl {
 	const char *ns, *output, *colour, *dry_run, *field_selector, *label_selector;
 	int64_t revision, to, to_revision; /* -1: not given */
 	int64_t tail;                      /* -1: all */
-	const char *by, *path, *since, *since_time, *until;
+	const char *by, *path, *since, *since_time, *until, *deleted_since;
+	struct option_strings without; /* JSON pointers to what undo and restore leave out */
 	bool is_everywhere, is_following, is_agreed, wants_own, skips_redacted, shows_patches, has_no_headers, is_client_alone;
+	bool takes_all, replaces, forces_conflicts;
 	bool has_headings_behind; /* the headings of custom columns were printed, or are not wanted */
 	int64_t port; /* 0: any */
 	bool may_write, has_no_browser;
@@ -47,6 +49,7 @@ struct kubectl {
 	struct target target;      /* without a name: all of that type */
 	const struct json *object; /* NULL until kubectl_get() */
 	struct answer answer;      /* holds the object */
+	struct bulk *bulk;         /* the command's other objects (kubectl_bulk.h); NULL: it is about one */
 };
 
 /* The arguments and flags of a command. */
@@ -107,6 +110,9 @@ bool kubectl_wants(const struct kubectl *k, const char *output);
 bool kubectl_write_diff(const struct kubectl *k, FILE *out, struct str lines);
 bool kubectl_may_ask(void); /* is there a terminal whose user can answer? */
 
+/* Reads Go's durations, perhaps with days before them: 7d, 1d12h. */
+bool kubectl_read_duration(const char *text, int64_t *ret_us);
+
 /* ---- the object ---- */
 
 /* Sets type and target by TYPE/NAME, or by TYPE alone if the command takes that. TYPE is a plural, a singular, a kind or a
@@ -116,6 +122,8 @@ int kubectl_find(struct kubectl *k, struct str type_and_name, enum kubectl_words
  * TYPE/NAME TYPE/NAME. Without a name: all of that type. Ends with the first error of each(), and returns it. */
 int kubectl_find_all(struct kubectl *k, int (*each)(struct kubectl *k, void *ctx), void *ctx);
 int kubectl_get(struct kubectl *k);
+/* Do k->words name one object, as TYPE/NAME or TYPE NAME? *ret is TYPE/NAME then. */
+bool kubectl_names_one(struct kubectl *k, struct str *ret);
 /* statefulset.apps/web */
 struct str kubectl_name(struct kubectl *k);
 struct str kubectl_type_name(struct kubectl *k, const struct api_resource *type);

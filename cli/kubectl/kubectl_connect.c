@@ -136,6 +136,7 @@ void kubectl_done(struct kubectl *k)
 	mem_free(k->config_context);
 	mem_free(k->config_server);
 	option_strings_done(&k->as_groups);
+	option_strings_done(&k->without);
 	arena_done(&k->arena);
 	buf_done(&k->notes);
 	buf_done(&k->out);
@@ -238,6 +239,15 @@ int kubectl_find_all(struct kubectl *k, int (*each)(struct kubectl *k, void *ctx
 		}
 	}
 	return r;
+}
+
+bool kubectl_names_one(struct kubectl *k, struct str *ret)
+{
+	size_t n = k->n_words;
+	bool is_joined = n == 1 && strchr(k->words[0], '/');
+	bool is_pair = n == 2 && !strpbrk(k->words[0], "/,") && !strchr(k->words[1], '/');
+	*ret = is_joined ? str_of(k->words[0]) : is_pair ? arena_printf(&k->arena, "%s/%s", k->words[0], k->words[1]) : STR("");
+	return is_joined || is_pair;
 }
 
 int kubectl_get(struct kubectl *k)

@@ -516,8 +516,7 @@ static int look(struct printer *p)
 
 /* ---- flags ---- */
 
-/* Go's durations, perhaps with days before them: 7d, 1d12h. */
-static bool read_duration(const char *text, int64_t *ret_us)
+bool kubectl_read_duration(const char *text, int64_t *ret_us)
 {
 	struct str days, rest;
 	int64_t n = 0, ms = 0;
@@ -539,7 +538,7 @@ static int read_times(struct kubectl *k, struct log_filter *f)
 	if (k->since && k->since_time) {
 		return kubectl_fail(k, "only one of --since and --since-time may be given");
 	}
-	if (k->since && !read_duration(k->since, &ago)) {
+	if (k->since && !kubectl_read_duration(k->since, &ago)) {
 		return kubectl_fail(k, "--since must be a duration such as 90s, 30m, 12h or 7d");
 	}
 	f->since_us = k->since && ago ? clock_wall_us() - ago : 0;
@@ -547,7 +546,7 @@ static int read_times(struct kubectl *k, struct log_filter *f)
 		return kubectl_fail(k, "--since-time must be a time such as 2026-11-23T08:00:00Z");
 	}
 	if (k->until && !time_parse_rfc3339(str_of(k->until), &f->until_us)) {
-		if (!read_duration(k->until, &ago)) {
+		if (!kubectl_read_duration(k->until, &ago)) {
 			return kubectl_fail(
 				k, "--until must be a time such as 2026-11-23T08:00:00Z, or a duration such as 12h");
 		}

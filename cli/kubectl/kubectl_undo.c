@@ -7,6 +7,7 @@
 #include "api/model/digest.h"
 #include "api/model/members.h"
 #include "cli/common/command.h"
+#include "cli/kubectl/kubectl_bulk.h"
 #include "cli/kubectl/put_back.h"
 
 #include <assert.h>
@@ -168,7 +169,7 @@ static int undo(struct kubectl *k, const struct revisions *revisions, bool *ret_
 	return error ? -1 : 0;
 }
 
-static int run(struct kubectl *k)
+static int run_one(struct kubectl *k)
 {
 	struct undo_progress progress = {.has_changed = true};
 	int r = -1;
@@ -185,6 +186,32 @@ static int run(struct kubectl *k)
 		revisions_done(&revisions);
 	}
 	return r;
+}
+
+static int check_words(struct kubectl *k)
+{
+	struct str name;
+	bool is_one = kubectl_names_one(k, &name);
+	if (!k->by && !is_one) {
+		return kubectl_fail(k, "give one object, as TYPE/NAME; or --by and --since");
+	}
+	if (!k->by && (k->since || k->since_time || k->forces_conflicts || k->is_everywhere)) {
+		return kubectl_fail(k, "--since, --since-time, --force-conflicts and -A go with --by");
+	}
+	if (k->wants_own && (k->by || k->replaces || k->without.n)) {
+		return kubectl_fail(k, "--own does not go with --by, --replace and --without: they are for recorded states");
+	}
+	return undo_check_without(k) || (k->by && undo_by_check(k)) ? -1 : 0;
+}
+
+static int run(struct kubectl *k)
+{
+	struct str name;
+	bool is_one = kubectl_names_one(k, &name);
+	if (k->by || k->replaces) {
+		return undo_bulk(k);
+	}
+	return !is_one || kubectl_find(k, name, WORDS_OBJECT) ? -1 : run_one(k);
 }
 
 /* ---- for the page, which shows a dry run first ---- */
@@ -239,24 +266,36 @@ int undo_carry_out(struct kubectl *k, const struct revisions *all, const struct 
 
 const struct kubectl_command kubectl_undo = {
 	.name = "undo",
-	.usage = "TYPE/NAME [--to-revision=N] [--dry-run=server|client] [--yes] [flags]",
-	.summary = "Restores an object to an earlier revision",
-	.description = "Restores an object to an earlier revision, by default to the one before the last change.\n\n"
-		       "Where a Recorder has recorded the object, undo puts exactly the recorded parts back. The parts that\n"
-		       "the Recorder ignores stay as they are, and so do redacted values. Where the object has no value in\n"
-		       "the place of a redacted one, undo refuses, and names the place.\n\n"
-		       "Elsewhere, and with --own, undo patches the object with the data of one of its own revisions. It\n"
-		       "sends a strategic merge patch, or a merge patch where the server takes no other (custom resources).\n"
-		       "The object's controller then makes that state the newest revision. While a StatefulSet is being\n"
-		       "updated, it goes back to the revision that the update began at (status.currentRevision).\n\n"
-		       "Undo shows the difference on standard error, if that is a terminal or in a dry run. On a terminal it\n"
-		       "asks before it writes, unless --yes is given.",
+	.usage = "TYPE/NAME [--to-revision=N] | [TYPE[,TYPE...]] --by=USER --since=DURATION [flags]",
+	.summary = "Restores objects to an earlier state",
+	.description =
+		"Restores an object to an earlier revision, by default to the one before the last change.\n\n"
+		"Where a Recorder has recorded the object, undo puts exactly the recorded parts back. The parts that\n"
+		"the Recorder ignores stay as they are, and so do redacted values. Where the object has no value in\n"
+		"the place of a redacted one, undo refuses, and names the place.\n\n"
+		"Elsewhere, and with --own, undo patches the object with the data of one of its own revisions. It\n"
+		"sends a strategic merge patch, or a merge patch where the server takes no other (custom resources).\n"
+		"The object's controller then makes that state the newest revision. While a StatefulSet is being\n"
+		"updated, it goes back to the revision that the update began at (status.currentRevision).\n\n"
+		"With --by and --since it undoes what a user changed since then: each object goes back to the state before\n"
+		"their first change. Objects that they created are deleted, and those that they deleted are recreated.\n"
+		"An object that others have changed since is left as it is and named, unless --force-conflicts is given.\n"
+		"Undo prints a plan first, lets the server try all of it in a dry run, and asks once; without a terminal\n"
+		"it needs --yes. The exit status is 1 if anything was refused.\n\n"
+		"A field may be immutable. With --replace undo then deletes the object and creates it anew.\n\n"
+		"Undo shows the difference on standard error, if that is a terminal or in a dry run. On a terminal it\n"
+		"asks before it writes, unless --yes is given.",
 	.examples = "  # back to before the last change, after a look at the difference\n"
 		    "  kubectl annals undo deployment/web\n"
 		    "  # back to revision 3; the server says whether it would take that\n"
-		    "  kubectl annals undo deployment/web --to-revision=3 --dry-run=server\n",
-	.flags = "to-revision,dry-run,own,yes,y,skip-redacted,color",
+		    "  kubectl annals undo deployment/web --to-revision=3 --dry-run=server\n"
+		    "  # all that eve did in the last hour\n"
+		    "  kubectl annals undo --by=eve --since=1h -n shop\n",
+	.flags = "all-namespaces,A,by,since,since-time,force-conflicts,to-revision,without,replace,dry-run,own,yes,y,"
+		 "skip-redacted,color",
 	.outputs = "text,json,yaml,name",
+	.words = WORDS_OBJECTS,
+	.check = check_words,
 	.run = run,
 };
 

@@ -39,6 +39,9 @@ struct undo_progress {
 	bool has_changed; /* the object or its History: try again */
 	unsigned n_behind;
 };
+/* Is the object in the state of its newest revision? Reads the object. A Recorder may be late, so that the newest revision says
+ * nothing about the present. */
+int undo_is_recorded(struct kubectl *k, const struct revisions *all, bool *ret_is);
 int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_progress *progress);
 /* Has the revision a state, and not only a digest? */
 int undo_check_state(struct kubectl *k, const struct revision *r);
@@ -59,6 +62,7 @@ bool undo_is_of_secret(const struct kubectl *k);
 /* The plan of an undo to k->to_revision. */
 struct undo_plan {
 	struct revision *revision;
+	const struct json *wanted; /* the whole object, with what is not recorded; of recorded states */
 	const struct json *now; /* for people: the present state, of the parts that may change */
 	const char *type;       /* of the patch */
 	const struct json *patch;
@@ -82,6 +86,10 @@ struct restore_plan {
 int restore_plan(struct kubectl *k, const struct revisions *all, struct restore_plan *ret);
 int restore_carry_out(struct kubectl *k, const struct restore_plan *plan, struct answer *ret);
 void restore_tell(struct kubectl *k, const struct revision *r, const struct json *object);
+/* Are the values of --without JSON pointers? */
+int undo_check_without(struct kubectl *k);
+/* Leaves them out of a state. */
+int undo_leave_out(struct kubectl *k, const struct json **state);
 /* Lists the recorded revisions. revisions_done() in any case. */
 int restore_list(struct kubectl *k, struct revisions *ret);
 

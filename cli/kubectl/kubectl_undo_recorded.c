@@ -4,6 +4,7 @@
 #include "api/diff/state.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
+#include "cli/kubectl/kubectl_bulk.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/put_back.h"
 
@@ -43,6 +44,7 @@ int undo_use_version(struct kubectl *k, const struct revision *r)
 {
 	struct str version = member_text(r->data, "apiVersion"), kind = member_text(r->data, "kind");
 	const struct api_resource *type = discovery_find_kind(&k->discovery, version, kind);
+	type = type ? type : bulk_find_kind(k->bulk, version, kind);
 	if (!type) {
 		return kubectl_fail(k, "revision %lld is of version " STR_FMT ", which the server does not have",
 			(long long)r->number, STR_ARG(version));
@@ -83,6 +85,38 @@ static int ignored_then(struct kubectl *k, const struct revision *r, const struc
 	return 0;
 }
 
+static const struct json *without(struct kubectl *k)
+{
+	struct json *ret = json_array(&k->arena);
+	for (size_t i = 0; i < k->without.n; i++) {
+		json_append(&k->arena, ret, json_string(&k->arena, str_of(k->without.v[i])));
+	}
+	return ret;
+}
+
+int undo_check_without(struct kubectl *k)
+{
+	for (size_t i = 0; i < k->without.n; i++) {
+		const char *problem = pointer_pattern_problem(str_of(k->without.v[i]));
+		if (problem) {
+			return kubectl_fail(k, "--without=%s: it must be a JSON pointer such as /spec/clusterIP: %s",
+				k->without.v[i], problem);
+		}
+	}
+	return 0;
+}
+
+int undo_leave_out(struct kubectl *k, const struct json **state)
+{
+	struct state_rules rules = {.shows_secrets = true, .max_bytes = INT64_MAX};
+	if (!pointer_patterns_read(&rules.ignore, without(k), &k->arena)) {
+		return kubectl_fail(
+			k, "--without takes at most %d JSON pointers, such as /spec/clusterIP", POINTER_PATTERNS_MAX);
+	}
+	*state = k->without.n ? state_of(*state, &rules, &k->arena) : *state;
+	return 0;
+}
+
 static int leave_out(struct kubectl *k, const struct json *ignore, struct put_back *p)
 {
 	struct state_rules rules = {.shows_secrets = true, .max_bytes = INT64_MAX};
@@ -94,15 +128,56 @@ static int leave_out(struct kubectl *k, const struct json *ignore, struct put_ba
 	return 0;
 }
 
+static void add_finalizers(struct json *to, const struct json *from, struct arena *a)
+{
+	struct json *each;
+	for (uint32_t i = 0; (each = list_item(from, i)); i++) {
+		bool is_there = false;
+		for (uint32_t j = 0; j < to->n && !is_there; j++) {
+			is_there = json_equal(to->items[j], each);
+		}
+		if (!is_there) {
+			json_append(a, to, each);
+		}
+	}
+}
+
+/* A finalizer is only ever added to a live object. Without it, a controller would never clean up; and states that an earlier
+ * release recorded have none. generateName is only for creations. */
+static const struct json *with_live_metadata(struct kubectl *k, const struct json *recorded)
+{
+	const struct json *live = json_gets(k->object, "metadata"), *then = json_gets(recorded, "metadata");
+	struct json *ret = json_copy(&k->arena, recorded),
+		    *meta = json_is(then, JSON_OBJECT) ? json_copy(&k->arena, then) : NULL;
+	struct json *finalizers = json_array(&k->arena), *prefix = json_gets(live, "generateName");
+	if (!meta) {
+		return recorded;
+	}
+	add_finalizers(finalizers, json_gets(live, "finalizers"), &k->arena);
+	add_finalizers(finalizers, json_gets(then, "finalizers"), &k->arena);
+	json_remove(meta, STR("finalizers"));
+	json_remove(meta, STR("generateName"));
+	if (finalizers->n) {
+		json_set(&k->arena, meta, STR("finalizers"), finalizers);
+	}
+	if (prefix) {
+		json_set(&k->arena, meta, STR("generateName"), prefix);
+	}
+	json_set(&k->arena, ret, STR("metadata"), meta);
+	return ret;
+}
+
 /* Puts the recorded state back into the object, without the paths that are ignored now or were ignored then: the revision may
  * have the former, and does not have the latter. Nothing is redacted. */
 static int compare(struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *recorded,
 	struct put_back *ret)
 {
 	const struct json *then = NULL;
-	*ret = (struct put_back){.live = k->object, .arena = &k->arena, .recorded = recorded, .state = k->object};
+	*ret = (struct put_back){.live = k->object, .arena = &k->arena, .state = k->object};
+	ret->recorded = with_live_metadata(k, recorded);
 	if (ignored_then(k, r, &then) || (then && leave_out(k, then, ret)) ||
-		leave_out(k, json_gets(json_gets(all->history, "status"), "ignore"), ret)) {
+		leave_out(k, json_gets(json_gets(all->history, "status"), "ignore"), ret) ||
+		(k->without.n && leave_out(k, without(k), ret))) {
 		return -1;
 	}
 	put_back(ret);
@@ -167,8 +242,8 @@ static int is_shown_alike(struct kubectl *k, const struct json *wanted, bool *re
 	return r;
 }
 
-/* Is the object in the state of its newest revision? Only then the revision before that is the state before. */
-static int is_recorded(struct kubectl *k, const struct revisions *all, bool *ret_is)
+/* Only if it is, the revision before that is the state before. */
+int undo_is_recorded(struct kubectl *k, const struct revisions *all, bool *ret_is)
 {
 	struct revision *today = revisions_today(k, all);
 	struct put_back p;
@@ -190,7 +265,7 @@ static struct revision *choose(struct kubectl *k, const struct revisions *all, b
 		kubectl_fail(k, "no revision before the newest of " STR_FMT, STR_ARG(kubectl_name(k)));
 		return NULL;
 	}
-	if (is_recorded(k, all, &is_newest)) {
+	if (undo_is_recorded(k, all, &is_newest)) {
 		return NULL;
 	}
 	*ret_is_behind = !is_newest;
@@ -267,7 +342,7 @@ int undo_drop_lost_owners(struct kubectl *k, const struct json **state, const st
 		}
 		if (found == REST_FOUND) {
 			json_append(&k->arena, kept, owner);
-		} else {
+		} else if (!bulk_takes_owner(k->bulk, owner)) {
 			kubectl_note(k, "its owner " STR_FMT " " STR_FMT " (uid " STR_FMT ") is gone, and is left out",
 				STR_ARG(kind), STR_ARG(name), STR_ARG(uid));
 		}
@@ -449,7 +524,8 @@ int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct un
 	if (plan(k, all, r, &uid, &p)) {
 		return -1;
 	}
-	*ret = (struct undo_plan){.revision = r, .now = p.shown, .is_as_it_is = json_equal(p.object, k->object)};
+	*ret = (struct undo_plan){
+		.revision = r, .wanted = p.object, .now = p.shown, .is_as_it_is = json_equal(p.object, k->object)};
 	ret->patch = patch_of(k, p.object, &ret->type);
 	return 0;
 }

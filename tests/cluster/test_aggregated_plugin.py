@@ -1,6 +1,7 @@
 """kubectl annals at a kube-apiserver with annals behind it: what was recorded of its own kinds and of custom resources comes back as it was."""
 
 import json
+import time
 
 import pytest
 import yaml
@@ -69,6 +70,65 @@ def test_services_and_secrets__keep_what_the_server_chose_and_what_is_hidden(clu
     secret.take(state={**state_of(secret.get()), "data": hidden["data"]})
     plugin("undo", "secret/s", "-n", namespace)
     assert secret.get()["data"] == {"a": "YQ=="} and secret.get()["metadata"]["annotations"] == {"note": "1"}
+
+
+def test_many_objects__come_back_in_order_and_with_their_owners(cluster, plugin):
+    """Controllers are not needed: who owns what is linked by the command."""
+    namespace = cluster.make_namespace()
+    account, settings = (Recorded(cluster.kube, namespace, kind, "web") for kind in ("ServiceAccount", "ConfigMap"))
+    deployment, owned = Recorded(cluster.kube, namespace, "Deployment", "web", version="apps/v1"), Recorded(cluster.kube, namespace, "ConfigMap", "owned")
+    secret, pod = Recorded(cluster.kube, namespace, "Secret", "web"), Recorded(cluster.kube, namespace, "Pod", "alone")
+    account.make()
+    settings.make(data={"x": "1"})
+    deployment.make(spec={"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template("i:1")})
+    uid = deployment.get()["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid, "controller": True, "blockOwnerDeletion": True}
+    owned.make(metadata={"ownerReferences": [owner]}, data={})
+    secret.make(stringData={"password": "secret"})
+    pod.make(spec={"serviceAccountName": "web", "containers": [{"name": "c", "image": "i:1"}]})
+    all_of = [owned, settings, secret, deployment, pod, account]
+    before = {it.path: state_of(it.get()) for it in all_of}
+    for it in all_of:
+        assert cluster.kube.delete(f"{it.path}?gracePeriodSeconds=0&propagationPolicy=Background").status in (200, 202)
+        processes.retry_until(lambda it=it: cluster.kube.get(it.path).status == 404, f"the end of {it.path}")
+        it.take("Deleted")
+    dry = plugin("restore", "--all", "-n", namespace, "--dry-run=server")
+    assert "6 create (server dry run)" in dry.stdout and "its owner Deployment web gets a new uid" in dry.stdout
+    assert all(cluster.kube.get(it.path).status == 404 for it in all_of)
+    done = plugin("restore", "--all", "-n", namespace, "--yes")
+    assert done.stdout.splitlines()[0] == "serviceaccount/web created" and done.stdout.endswith("6 created\n")
+    new = deployment.get()["metadata"]["uid"]
+    assert new != uid
+    before[owned.path]["metadata"]["ownerReferences"] = [{**owner, "uid": new}]
+    for it in all_of:
+        now, was = state_of(it.get()), before[it.path]
+        if it is pod:  # the server adds a volume with another name
+            now, was = now["spec"]["serviceAccountName"], was["spec"]["serviceAccountName"]
+        assert now == was, it.path
+
+
+def test_custom_resources__come_back_after_their_definition(cluster, plugin):
+    """The server does not have the type when the plan is made."""
+    namespace, now = cluster.make_namespace(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    names = {"plural": "comets", "singular": "comet", "kind": "Comet", "listKind": "CometList"}
+    definition = Recorded(cluster.kube, namespace, "CustomResourceDefinition", "comets.example.org", version="apiextensions.k8s.io/v1", is_namespaced=False)
+    definition.make(spec={**CRD["spec"], "names": names})
+    processes.retry_until(lambda: cluster.kube.get(f"/apis/example.org/v1/namespaces/{namespace}/comets").status == 200, "the custom resource")
+    comet = Recorded(cluster.kube, namespace, "Comet", "halley", version="example.org/v1")
+    comet.make(spec={"years": 76})
+    before = state_of(comet.get())
+    definition.take()
+    assert cluster.kube.delete(definition.path).status == 200
+    processes.retry_until(lambda: cluster.kube.get(definition.path).status == 404, "the end of the definition")
+    for it in (comet, definition):
+        it.take("Deleted", time=now)
+    processes.retry_until(lambda: "example.org" not in cluster.kube.get("/apis").body.decode(), "the end of the group")
+    try:
+        done = plugin("restore", "--deleted-since=10m", "-A", "--yes")
+        assert "2 created" in done.stdout and "it was not tested" in done.stderr
+        assert state_of(comet.get()) == before
+    finally:
+        cluster.kube.delete(definition.path)
 
 
 def test_custom_resources__have_their_nulls_again(cluster, plugin):

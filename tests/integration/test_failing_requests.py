@@ -413,6 +413,61 @@ class Restored(Subject):
         self.before, self.after = None, ({"x": "1"}, self.owners)
 
 
+class RestoredWithItsOwner:
+    """A Secret, its owner, and another ConfigMap: restored in bulk, in a namespace of their own."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, server):
+        self.server, self.namespace = server, f"bulk-{next(self.numbers)}"
+        assert server.post(f"/{CORE}/namespaces", {"metadata": {"name": self.namespace}}).status == 201
+        owner, other, owned = (Recorded(server, self.namespace, kind, name) for kind, name in (
+            ("Service", "owner"), ("ConfigMap", "other"), ("ConfigMap", "owned")))
+        owner.make(spec={"ports": [{"port": 80}]})
+        other.make(data={"x": "1"})
+        owned.make(metadata={"ownerReferences": [{"apiVersion": "v1", "kind": "Service", "name": "owner", "uid": owner.get()["metadata"]["uid"]}]})
+        self.all = [owned, other, owner]
+        for it in self.all:
+            it.delete()
+
+    def there(self):
+        """Which exist; and whether the owned one has the owner that there is now."""
+        answers = {it.name: self.server.get(it.path) for it in self.all}
+        assert {answer.status for answer in answers.values()} <= {200, 404}, answers
+        found = {name: answer.json["metadata"] for name, answer in answers.items() if answer.status == 200}
+        uids = [one["uid"] for one in found.get("owned", {}).get("ownerReferences", [])]
+        return set(found), bool(uids) and uids == [found.get("owner", {}).get("uid")]
+
+
+def test_each_request_of_a_restore_in_bulk_fails(world):
+    """The others go on; each failure is reported, and none of them is taken for an absence."""
+    retry_until(lambda: world.server.get(f"/{CORE}/namespaces/default").status == 200, "the first namespaces")
+
+    def run(subject, turn):
+        world.between.fault = turn
+        timeout = ["--request-timeout=1s"] if turn.way == NO_ANSWER else []
+        return processes.run([processes.BIN, "kubectl", "restore", "--all", "-y", "-n", subject.namespace, *timeout, "--kubeconfig", world.config])
+
+    subject, whole = RestoredWithItsOwner(world.server), Turn()
+    done = run(subject, whole)
+    assert done.returncode == 0 and subject.there() == ({"owner", "other", "owned"}, True), done
+    ways, n_fired = itertools.cycle(COMMAND_WAYS), 0
+    for at in range(1, len(whole.seen) + 1):
+        for way in itertools.islice(ways, 2):
+            subject, turn = RestoredWithItsOwner(world.server), Turn(at, way)
+            done = run(subject, turn)
+            names, is_linked = subject.there()
+            said = f"{turn.fired}: {done}: {names}"
+            n_fired += turn.fired is not None
+            assert done.returncode in (0, 1), said
+            assert done.returncode == 1 or (len(names) == 3 and is_linked), said
+            assert done.returncode == 0 or done.stderr.strip(), said
+            is_of_one = turn.fired and any(name in whole.seen[at - 1][1] for name in ("owner", "other", "owned"))
+            assert not is_of_one or len(names) >= 2, f"the others go on: {said}"
+            assert not [text for text in ABSENT if text in done.stderr], said
+    assert n_fired > len(whole.seen)
+
+
 def judge(done, turn, state, subject):
     """Of a command of which a request has failed. It has asked again, or has not had its answer: but for the number that a Recorder gives."""
     said = f"{turn.fired}: {done}"
