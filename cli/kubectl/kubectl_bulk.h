@@ -1,7 +1,7 @@
 /* Undo and restore of many objects: a plan, a dry run of all of it, one question, the writes, and a summary. A command adds
  * the objects, and says by `plan` how each gets its action; the rest is the same for all commands.
  *
- * A failed read is a reason to refuse the object, never an absence. Whatever fails, the other objects go on. */
+ * A failed read is a reason to refuse the object, never an absence. If one object fails, the others go on. */
 #ifndef CLI_KUBECTL_KUBECTL_BULK_H
 #define CLI_KUBECTL_KUBECTL_BULK_H
 
@@ -9,9 +9,11 @@
 #include "cli/kubectl/kubectl.h"
 
 enum {
-	BULK_ITEMS_MAX = 10000,     /* objects of one command; more are refused */
-	BULK_BYTES_MAX = 256 << 20, /* of all planned writes; objects beyond it are refused */
-	BULK_SUBJECTS_MAX = 64,     /* types and names on the command line */
+	BULK_ITEMS_MAX = 10000,          /* objects of one command; more are refused */
+	BULK_BYTES_MAX = 256 << 20,      /* of all planned writes; objects beyond it are refused */
+	BULK_ITEM_BYTES_MAX = 128 << 20, /* of all that is read to plan one object */
+	BULK_BODY_MAX = 16 << 20,        /* of a request; servers refuse more than 3 MiB */
+	BULK_SUBJECTS_MAX = 64,          /* types and names on the command line */
 };
 
 /* In the order of what they become: a plan is made once, and a REFUSE stays one. */
@@ -100,6 +102,25 @@ const struct api_resource *bulk_find_kind(const struct bulk *b, struct str api_v
 bool bulk_is_new(const struct bulk *b, const struct api_resource *type);
 /* Does the same command create that owner anew? Then the reference is linked to it once it has a uid. */
 bool bulk_takes_owner(struct bulk *b, const struct json *reference);
+
+/* ---- private to kubectl_bulk.c and kubectl_bulk_write.c ---- */
+
+struct str bulk_kept(struct bulk *b, struct str text);
+struct str bulk_encoded(struct bulk *b, const struct json *value);
+struct json *bulk_decoded(struct str text, struct arena *a); /* of our own text */
+struct str bulk_name_of(struct bulk *b, const struct bulk_item *item);
+struct bulk_item *bulk_owner_of(const struct bulk *b, const struct json *reference); /* or NULL */
+bool bulk_is_anywhere(const struct bulk *b);
+bool bulk_is_written(const struct bulk_item *item);
+void bulk_plan_item(struct bulk *b, struct bulk_item *item);
+int bulk_request(struct bulk *b, const struct bulk_item *item, const char *method, const char *content_type, struct str body,
+	bool is_dry, struct answer *ret);
+int bulk_request_deletion(struct bulk *b, const struct bulk_item *item, bool is_dry, struct answer *ret);
+struct str bulk_refusal(struct bulk *b, int error, const struct answer *a);
+const struct bulk_item *bulk_missing_of(
+	const struct bulk *b, const struct bulk_item *item, const struct answer *a); /* or NULL */
+/* Prints the plan, asks, writes, and tells. */
+int bulk_carry_out(struct bulk *b);
 
 /* ---- the commands ---- */
 
