@@ -17,6 +17,7 @@ enum {
 	/* Characters: the kind of a CRD is a DNS label but for its capitals; a longer one is
 	 * refused. */
 	KIND_MAX = 63,
+	BY_MAX = 512, /* bytes of the column By: a manager's name has at most 128 */
 };
 
 /* ---- schema ---- */
@@ -183,13 +184,9 @@ static const struct json *last_change(const struct object *o)
 	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
 }
 
-/* The user, if known; else the first manager of the changed fields. */
-static struct str changed_by(const struct object *o)
+static struct str last_user(const struct object *o)
 {
-	const struct json *change = last_change(o);
-	struct str user = member_text(change, "user");
-
-	return user.n ? user : json_text(list_item(json_gets(change, "managers"), 0));
+	return member_text(last_change(o), "user");
 }
 
 static void write_subject(const struct object *o, int64_t now_s _unused_, struct buf *out)
@@ -218,11 +215,17 @@ static void write_changed(const struct object *o, int64_t now_s, struct buf *out
 	write_since(member_text(last_change(o), "time"), now_s, out);
 }
 
+/* A client chooses the name of its field manager freely, so a manager does not look like a user. */
 static void write_by(const struct object *o, int64_t now_s _unused_, struct buf *out)
 {
-	struct str by = changed_by(o);
+	struct str user = last_user(o), manager = json_text(list_item(json_gets(last_change(o), "managers"), 0));
+	_cleanup_(buf_done) struct buf text;
 
-	json_encode_string(out, by.n ? by : STR("<none>"));
+	buf_init(&text, BY_MAX);
+	if (user.n == 0 && manager.n > 0) {
+		buf_printf(&text, STR_FMT " (manager)", STR_ARG(manager));
+	}
+	json_encode_string(out, user.n ? user : text.n ? buf_str(&text) : STR("<none>"));
 }
 
 static void write_deleted(const struct object *o, int64_t now_s, struct buf *out)
@@ -235,7 +238,7 @@ static const struct column columns[] = {
 	{"Subject", "string", "", "The object whose history this is. It cannot be changed.", 0, write_subject, false},
 	{"Revisions", "integer", "", "The number of revisions after the last change.", 0, write_revisions, false},
 	{"Changed", "string", "", "How long ago the last change was.", 0, write_changed, false},
-	{"By", "string", "", "The user who made the last change, or else the field manager.", 0, write_by, false},
+	{"By", "string", "", "The user who made the last change; else the field manager, marked as one.", 0, write_by, false},
 	{"Deleted", "string", "", "How long ago the object was deleted.", 0, write_deleted, false},
 };
 
@@ -261,7 +264,7 @@ static struct str select_name(const struct object *o, struct arena *a _unused_)
 
 static struct str select_by(const struct object *o, struct arena *a _unused_)
 {
-	return changed_by(o);
+	return last_user(o);
 }
 
 static struct str select_deleted(const struct object *o, struct arena *a _unused_)

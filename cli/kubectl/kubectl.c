@@ -59,8 +59,7 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("by", OPTION_STRING, &k->by, "USER",
 			c == &kubectl_undo
 				? "Undo what this user changed; needs --since or --since-time."
-				: "Show only changes by this user. Where the user of a change is not known, one of its field managers "
-				  "counts."),
+				: "Show only changes by this user. Changes whose user is not known are left out."),
 		FLAG("path", OPTION_STRING, &k->path, "POINTER",
 			"Show only changes of this part of objects, a JSON pointer such as /data/limit, and of what is in it. "
 			"Creations and deletions are left out."),

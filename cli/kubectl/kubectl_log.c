@@ -625,9 +625,9 @@ const struct kubectl_command kubectl_log = {
 	.summary = "Shows what changed, when, and by whom",
 	.description = "Shows the changes that Recorders have recorded, the newest last. Without an argument it shows all\n"
 		       "changes in the namespace; otherwise those of types or of objects. Deleted objects are shown, too.\n\n"
-		       "BY is the user where that is known, else the field managers. CHANGE lists the changed parts as JSON\n"
-		       "pointers; -o wide shows all of them, and the cause of the change. REVISION is the number for show,\n"
-		       "diff, undo and restore.\n\n"
+		       "BY is the user where that is certain, else the field managers, marked as such: helm (manager).\n"
+		       "CHANGE lists the changed parts as JSON pointers; -o wide shows all of them, and the cause of the\n"
+		       "change. REVISION is the number for show, diff, undo and restore.\n\n"
 		       "With -f it goes on with what happens. -o json and -o yaml print a List of Changes, each with its\n"
 		       "subject and its History. -o name prints the objects.",
 	.examples = "  # the changes of the last hour, and then new ones\n"

@@ -579,6 +579,7 @@ bool history_is_deleted(const struct json *history)
 
 /* ---- changes ---- */
 
+/* A client chooses the name of its field manager freely, so managers do not look like a user. */
 struct str change_by(struct arena *a, const struct json *change)
 {
 	struct str user = member_text(change, "user");
@@ -587,6 +588,9 @@ struct str change_by(struct arena *a, const struct json *change)
 	buf_init(&out, 64 * 1024);
 	for (uint32_t i = 0; !user.n && (each = list_item(managers, i)); i++) {
 		buf_printf(&out, "%s" STR_FMT, i ? "," : "", STR_ARG(json_text(each)));
+	}
+	if (out.n) {
+		buf_printf(&out, " (manager%s)", managers->n > 1 ? "s" : "");
 	}
 	return user.n ? user : out.n ? arena_dup(a, buf_str(&out)) : STR("<unknown>");
 }

@@ -33,7 +33,7 @@ def settings(annals, namespace):
 
 
 def rows(text, n=5):
-    return [line.split(None, n) for line in text.splitlines()]
+    return [line.replace(" (manager", "_(manager").split(None, n) for line in text.splitlines()]
 
 
 # ---- looking ----
@@ -43,7 +43,8 @@ def test_history__is_that_of_the_recorder(plugin, settings):
     table = rows(plugin("history", "cm/settings").stdout, 4)
     assert table[0] == ["REVISION", "AGE", "CURRENT", "BY", "CHANGE"]
     assert [[row[0], *row[2:]] for row in table[1:]] == [
-        ["1", "no", "kubectl", "Created"], ["2", "no", "kubectl", "Changed /data/color"], ["3", "yes", "kubectl", "Changed /data/color, /data/size"]]
+        ["1", "no", "kubectl_(manager)", "Created"], ["2", "no", "kubectl_(manager)", "Changed /data/color"],
+        ["3", "yes", "kubectl_(manager)", "Changed /data/color, /data/size"]]
     wide = plugin("history", "cm/settings", "-o", "wide").stdout.splitlines()
     names = plugin("history", "cm/settings", "-o", "name").stdout.split()
     assert wide[0].endswith("CHANGE-CAUSE   NAME") and f"   a colder one   {names[2].partition('/')[2]}" in wide[3]

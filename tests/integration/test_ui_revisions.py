@@ -44,7 +44,7 @@ def test_revisions_are_those_of_the_history(page, settings, namespace):
     assert told.json["source"] == "history"
     items = told.json["items"]
     assert [(item["number"], item["by"], item["cause"], item["isCurrent"]) for item in items] == [
-        (1, "kubectl", "", False), (2, "alice", "", False), (3, "kubectl", "a colder one", True)]
+        (1, "kubectl (manager)", "", False), (2, "alice (manager)", "", False), (3, "kubectl (manager)", "a colder one", True)]
     assert all(item["name"] and item["time"].endswith("Z") for item in items)
     settings.delete()
     assert page.get("revisions", type="cm", name="settings").json["items"][-1]["isCurrent"], "in the namespace of the page; also of what is gone"

@@ -284,13 +284,13 @@ static void test_history__columns(void **state)
 	assert_cell(o, "Subject", "\"deployment.apps/web\"");
 	assert_cell(o, "Revisions", "4");
 	assert_cell(o, "Changed", "\"2m\"");
-	assert_cell(o, "By", "\"helm\"");
+	assert_cell(o, "By", "\"helm (manager)\"");
 	assert_cell(o, "Deleted", "\"10s\"");
 	assert_selects(w, o, "spec.subject.group", "apps");
 	assert_selects(w, o, "spec.subject.kind", "Deployment");
 	assert_selects(w, o, "spec.subject.namespace", "shop");
 	assert_selects(w, o, "spec.subject.name", "web");
-	assert_selects(w, o, "status.by", "helm");
+	assert_selects(w, o, "status.by", "");
 	assert_selects(w, o, "status.deleted", "true");
 	o = world_decode(w, HISTORY,
 		"{\"spec\":{\"subject\":{\"kind\":\"Pod\",\"name\":\"x\"}},\"status\":{\"changes\":[{\"managers\":[\"helm\"],"

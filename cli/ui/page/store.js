@@ -4,9 +4,11 @@ import {timeOf} from './time.js';
 const CHANGES_MAX = 20000;
 const BYTES_MAX = 64 << 20; // of their texts, roughly
 
-// Who made a change: the user, where that is certain, or else the field managers.
+// Who made a change: the user, where that is certain, or else the field managers. A client chooses the name of its
+// field manager freely, so managers do not look like a user.
 export function whoOf(change) {
-	return change.user || (change.managers ?? []).join(', ') || 'unknown';
+	const managers = change.managers ?? [];
+	return change.user || (managers.length ? `${managers.join(', ')} (manager${managers.length > 1 ? 's' : ''})` : 'unknown');
 }
 
 // The parts that became others, as one text.

@@ -133,7 +133,7 @@ class Timeline {
 		for (const {subject, change} of entries) {
 			add('namespace', subject.namespace);
 			add('kind', namesOfKind(this.context.about.resources, subject)[subject.group ? 1 : 0]);
-			add('by', change.user || change.managers?.[0]);
+			add('by', change.user);
 		}
 	}
 
