@@ -9,7 +9,7 @@
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
  *   PREFIX/replicas/ID                              what a live server stores and understands (storage/engine/agreement.h)
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
- *   PREFIX/user-notes/DIGEST.USER                   who asked for the state, or deletion, of that digest; USER is the digest of the name
+ *   PREFIX/user-notes/DIGEST.USER                   who asked for the write, or deletion, of that digest; USER is the digest of the name
  *   PREFIX/imports/DIGEST                           that an import has begun, of that file and those flags: the salt of its new uids
  *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/upkeep.h)

@@ -367,6 +367,10 @@ const struct type type_change_request = {
 				NULL, NULL},
 			{"writeDigest", &type_string, 0,
 				"The digest of the whole object. The server finds the user of the change by it.", NULL, NULL},
+			{"afterResourceVersion", &type_string, 0,
+				"The resourceVersion of the object that the write replaced. Absent: not known, and then the "
+				"user is not, unless the object was created.",
+				NULL, NULL},
 			{0},
 		},
 };
@@ -472,7 +476,8 @@ bool change_is_stateless(const struct json *change)
 void check_change(struct field_errors *e, const struct where *at, const struct json *change)
 {
 	static const char *const types[] = {"Created", "Changed", "Deleted", "Released", "Adopted", NULL};
-	static const char *const texts[] = {"cause", "resourceVersion", "uid", "apiVersion", "writeDigest"};
+	static const char *const texts[] = {
+		"cause", "resourceVersion", "uid", "apiVersion", "writeDigest", "afterResourceVersion"};
 
 	check_choice(e, WHERE(at, "type"), member_text(change, "type"), types, true);
 	check_present(e, WHERE(at, "time"), member_text(change, "time"));

@@ -153,7 +153,9 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	shown.version = s.version;
 	shown.recorder = recording->id;
 	shown.is_replayed = !is_listed && s.version <= f->replayed_to;
-	if (ledger_show(f->core->ledger, key, &shown)) {
+	bool is_news = ledger_show(f->core->ledger, key, &shown);
+	s.after = ledger_succeed(f->core->ledger, key, s.version, is_listed);
+	if (is_news) {
 		sighting_complete(&s, object, &f->scratch);
 		queue_state(f, key, &s, is_listed);
 	}

@@ -473,6 +473,20 @@ bool ledger_show(struct ledger *l, const struct ledger_key *key, const struct le
 	return is_news;
 }
 
+uint64_t ledger_succeed(struct ledger *l, const struct ledger_key *key, uint64_t version, bool is_listed)
+{
+	uint64_t before = 0;
+
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = ledger_find(l, key);
+	if (e) {
+		before = is_listed || e->shown_version >= version ? 0 : e->shown_version;
+		e->shown_version = version;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return before;
+}
+
 void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change)
 {
 	pthread_mutex_lock(&l->lock);
@@ -495,6 +509,7 @@ bool ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t lis
 		must_say = is_recorded && !e->is_released;
 		l->changes += e->is_seen;
 		e->is_seen = false;
+		e->shown_version = 0;
 		e->list = list;
 		drop_if_idle(l, e);
 	}
@@ -506,6 +521,7 @@ static void miss(struct ledger *l, struct entry *e, uint64_t version)
 {
 	l->changes += e->is_seen;
 	e->is_seen = false;
+	e->shown_version = 0;
 	if (e->first || e->is_busy || (e->history_version && e->is_written && !e->deleted_s)) {
 		struct ledger_change *c = ledger_change_new(LEDGER_GONE, version, STR(""));
 		c->is_after_gap = !version;
@@ -560,6 +576,7 @@ static void forget_object(struct ledger *l, struct entry *e, void *ctx)
 
 	if (e->kind == kind->index) {
 		e->is_seen = false;
+		e->shown_version = 0;
 		drop_if_idle(l, e);
 	}
 }

@@ -110,6 +110,9 @@ struct ledger_shown {
 /* Notes that the object exists and a Recorder records it. Returns true if its state differs from
  * the one last seen or recorded: call ledger_queue(). */
 bool ledger_show(struct ledger *l, const struct ledger_key *key, const struct ledger_shown *shown);
+/* Notes the version at which an object was shown, after ledger_show(). Returns the version that it
+ * had just before; 0: not known, as of a list, which may skip versions. A watch skips none. */
+uint64_t ledger_succeed(struct ledger *l, const struct ledger_key *key, uint64_t version, bool is_listed);
 /* Takes the change. */
 void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change);
 /* Notes that the object exists but no Recorder records it. Returns true if its History must say so: call ledger_queue() with a change

@@ -55,6 +55,13 @@ static void add_node(struct json *to, const char *name, const struct json *value
 	}
 }
 
+static void add_version(struct json *to, const char *name, uint64_t version, struct arena *a)
+{
+	if (version) {
+		json_add(a, to, str_of(name), json_string(a, arena_printf(a, "%llu", (unsigned long long)version)));
+	}
+}
+
 struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a)
 {
 	struct json *j = json_object(a);
@@ -66,6 +73,7 @@ struct str sighting_write(const struct sighting *s, struct buf *out, struct aren
 	json_add(a, j, STR("generation"), json_int(a, s->generation));
 	json_add_text(a, j, STR("digest"), str_of(s->digest));
 	json_add_text(a, j, STR("rawDigest"), str_of(s->raw_digest));
+	add_version(j, "after", s->after, a);
 	add_node(j, "managedFields", s->managed_fields, a);
 	add_node(j, "state", s->state, a);
 	json_encode(out, j);
@@ -99,6 +107,7 @@ bool sighting_read(struct sighting *ret, struct str text, struct arena *a)
 		.managed_fields = json_gets(j, "managedFields"),
 		.state = json_gets(j, "state"),
 	};
+	str_to_uint64(member_text(j, "after"), &ret->after);
 	copy_digest(ret->digest, member_text(j, "digest"));
 	copy_digest(ret->raw_digest, member_text(j, "rawDigest"));
 	ret->is_released = ret->state == NULL;
@@ -340,8 +349,9 @@ static struct json *change_of(
 	add_text(change, "type", str_of(types[step]), a);
 	add_who(change, step, s, before, a);
 	add_text(change, "historyResourceVersion", member_text(json_gets(history, "metadata"), "resourceVersion"), a);
-	if (s->version) {
-		add_text(change, "resourceVersion", arena_printf(a, "%llu", (unsigned long long)s->version), a);
+	add_version(change, "resourceVersion", s->version, a);
+	if (step == SCRIBE_CHANGED) {
+		add_version(change, "afterResourceVersion", s->after, a);
 	}
 	if (scribe_skips(history, s)) {
 		add_gap(change, history, s, a);

@@ -19,6 +19,7 @@ struct sighting {
 	bool is_after_gap;
 	uint32_t n_skipped;
 	uint64_t version; /* resourceVersion; 0: unknown */
+	uint64_t after;   /* the resourceVersion just before; 0: unknown */
 	int64_t seen_s;   /* wall clock */
 	/* The rest is only set if the object exists. */
 	const struct recording *recording;

@@ -28,17 +28,29 @@ void hook_answer(struct request *q);
 
 /* ---- the user of a change ---- */
 
+enum { CHANGE_NOTES_MAX = 3 }; /* of one write: with the write, of the state, of a scale */
+
 /* The search for the user of a change. The caller embeds it in its own state. */
 struct change_user {
 	void (*next)(struct request *q, struct change_user *u); /* goes on; q->state is what it was */
 	struct str name; /* empty: nobody is known for certain. Lives as long as the request */
 	/* private */
+	struct str digests[CHANGE_NOTES_MAX];
+	size_t n_digests;
 	struct user_found found;
 	void *state;
 };
 
-/* Finds who wrote the state of that digest (digest_of()). Answers the request itself where etcd cannot be asked. */
-void change_user_find(struct request *q, struct change_user *u, struct str digest);
+/* A write that a recorder has seen. */
+struct change_write {
+	struct str uid;
+	struct str version;            /* resourceVersion that it replaced; empty: it created the object */
+	struct str state;              /* digest_of() the whole state that it led to */
+	const struct json *only_value; /* if it changed one value only: the new one; else NULL */
+};
+
+/* Finds who made the write. Answers the request itself where etcd cannot be asked. */
+void change_user_find(struct request *q, struct change_user *u, const struct change_write *write);
 /* Finds who deleted the object of that uid. */
 void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid);
 

@@ -4,6 +4,7 @@
 #include "server/revisions/revisions.h"
 
 #include "api/diff/changes.h"
+#include "api/diff/pointer.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
@@ -13,8 +14,8 @@
 #include "server/request/table.h"
 #include "server/request/wait.h"
 #include "server/revisions/snapshot_plan.h"
-#include "server/write/write_recorded.h"
 #include "server/write/write.h"
+#include "server/write/write_recorded.h"
 #include "storage/keys.h"
 
 enum {
@@ -785,20 +786,50 @@ static void find_who_deleted(struct request *q)
 	change_user_find_deletion(q, &s->user, uid);
 }
 
+/* The new value, if the write changed one value only; else NULL. */
+static const struct json *only_value(struct request *q, const struct snapshot *s)
+{
+	const struct json *paths = json_gets(s->change, "paths"), *value = s->data;
+	struct str path = json_text(list_item(paths, 0)), segment;
+
+	if (!paths || paths->n != 1 || member_int(s->change, "morePaths") > 0) {
+		return NULL;
+	}
+	while (value && path.n > 0) {
+		value = pointer_shift(&path, &segment, q->a) ? pointer_step(value, segment) : NULL;
+	}
+	return value;
+}
+
+/* The version that a change replaced must be known. Otherwise several writes may have led from one state
+ * to the other. */
+static void find_who_wrote(struct request *q, struct snapshot *s)
+{
+	bool is_creation = str_is(member_text(s->change, "type"), "Created");
+	const struct change_write write = {
+		.uid = member_text(s->change, "uid"),
+		.version = is_creation ? STR("") : member_text(s->change, "afterResourceVersion"),
+		.state = member_text(s->change, "writeDigest"),
+		.only_value = is_creation ? NULL : only_value(q, s),
+	};
+
+	if (write.state.n > 0 && (is_creation || write.version.n > 0)) {
+		change_user_find(q, &s->user, &write);
+	} else {
+		snapshot_start(q, s);
+	}
+}
+
 static void snapshot_find_user(struct request *q, struct snapshot *s)
 {
-	struct str digest = member_text(s->change, "writeDigest");
-
 	s->user.next = user_found;
 	if (is_deletion(s) && request_is_cache_ready(q)) {
 		q->state = &s->write;
 		request_wait_revision(q, history_version(s), WAIT_FOR_HISTORY_MS, find_who_deleted);
 	} else if (is_deletion(s)) {
 		return; /* answered */
-	} else if (digest.n > 0) {
-		change_user_find(q, &s->user, digest);
 	} else {
-		snapshot_start(q, s);
+		find_who_wrote(q, s);
 	}
 }
 

@@ -3,8 +3,8 @@
  * A user's write waits for the webhook's answer, so the answer comes soon, even without etcd, and
  * it is always the same: allowed. An error costs a name, never a write. The note is of the state
  * that would be stored, before anything is ignored or redacted, because the recorder sees that
- * state. A write that leaves the state as it is makes no note. Otherwise a controller's next
- * annotation would make the user uncertain. Notes of Secrets stay in memory, because short secrets
+ * state. A write of the subresource scale shows no state: the note has the number of replicas. A
+ * write that leaves the state as it is makes no note. Notes of Secrets stay in memory, because short secrets
  * can be guessed by their digest.
  *
  * A Snapshot reads both this replica's notes and etcd's: another replica may have noted another
@@ -19,9 +19,10 @@
 #include "server/write/write_memory.h"
 #include "storage/keys.h"
 
+#include <assert.h>
+
 enum {
 	TREE_CEILING = 96 << 20, /* bytes, of what the body is read into; it goes before etcd is asked */
-	USER_DIGEST_LENGTH = 16, /* of a key: enough to tell users of one state apart */
 };
 
 struct hook {
@@ -87,16 +88,41 @@ static void note_deletion(struct hook *h, const struct json *old, struct arena *
 	}
 }
 
+/* Identifies the write by the uid of the object, and by the version that the write replaces. */
+static bool read_write(const struct json *object, const struct json *old, struct str *ret_uid, struct str *ret_version)
+{
+	const struct json *metadata = json_gets(old ? old : object, "metadata");
+
+	*ret_uid = member_text(metadata, "uid");
+	*ret_version = old ? member_text(metadata, "resourceVersion") : STR("");
+	return ret_uid->n > 0 && (!old || ret_version->n > 0);
+}
+
 static void note_state(struct hook *h, const struct json *object, const struct json *old, struct arena *a)
 {
-	char before[DIGEST_SIZE] = "";
+	char before[DIGEST_SIZE] = "", after[DIGEST_SIZE];
+	struct str uid, version;
 
-	if (!digest_state(h->digest, object, a)) {
+	if (!read_write(object, old, &uid, &version) || !digest_state(after, object, a)) {
 		return;
 	}
 	digest_state(before, old, a);
-	if (strcmp(before, h->digest) == 0) {
-		h->digest[0] = '\0';
+	if (strcmp(before, after) != 0) {
+		user_notes_state(h->digest, uid, version, str_of(after), a);
+	}
+}
+
+static int64_t replicas_of(const struct json *scale)
+{
+	return member_int(json_gets(scale, "spec"), "replicas");
+}
+
+static void note_scale(struct hook *h, const struct json *scale, const struct json *old, struct arena *a)
+{
+	struct str uid, version;
+
+	if (old && read_write(scale, old, &uid, &version) && replicas_of(scale) != replicas_of(old)) {
+		user_notes_scale(h->digest, uid, version, replicas_of(scale), a);
 	}
 }
 
@@ -105,6 +131,7 @@ static void read_note(struct request *q, struct hook *h, const struct json *revi
 	const struct json *request = json_gets(review, "request");
 	const struct json *object = json_gets(request, "object"), *old = json_gets(request, "oldObject");
 
+	old = json_is(old, JSON_OBJECT) ? old : NULL;
 	h->user = arena_dup(http_arena(q->x), member_text(json_gets(request, "userInfo"), "username"));
 	h->stays_here = is_secret(review);
 	if (member_is_true(request, "dryRun")) {
@@ -112,6 +139,8 @@ static void read_note(struct request *q, struct hook *h, const struct json *revi
 	}
 	if (str_is(of_request(review, "operation"), "DELETE")) {
 		note_deletion(h, old, a);
+	} else if (str_is(of_request(review, "subResource"), "scale")) {
+		note_scale(h, object, old, a);
 	} else {
 		note_state(h, object, old, a);
 	}
@@ -176,15 +205,6 @@ static void hook_stored(struct request *q)
 	hook_reply(q);
 }
 
-static struct str note_key(struct request *q, const struct hook *h)
-{
-	char user[DIGEST_SIZE];
-	struct str notes = key_user_notes(q->a, q->server->options.prefix);
-
-	digest_of(user, json_string(q->a, h->user), q->a);
-	return arena_printf(q->a, STR_FMT "%s.%.*s", STR_ARG(notes), h->digest, USER_DIGEST_LENGTH, user);
-}
-
 static void hook_store(struct request *q)
 {
 	const struct hook *h = q->state;
@@ -195,7 +215,7 @@ static void hook_store(struct request *q)
 		return;
 	}
 	plan_init(&q->plan, q->a, q->server->options.prefix);
-	plan_put(&q->plan, note_key(q, h), h->user, q->lease.id);
+	plan_put(&q->plan, user_notes_key(q->a, q->server->options.prefix, str_of(h->digest), h->user), h->user, q->lease.id);
 	q->deadline_ms = MIN(q->deadline_ms, clock_mono_ms() + USER_NOTES_STORE_PATIENCE_MS);
 	request_txn(q, hook_stored);
 }
@@ -247,8 +267,10 @@ static void change_user_found(struct request *q)
 		request_storage_failed(q, q->plan.txn.op.result, q->plan.txn.op.message, false);
 		return;
 	}
-	for (size_t i = 0; i < look->n_kvs; i++) {
-		user_found_add(&u->found, look->kvs[i].value, http_arena(q->x));
+	for (size_t i = 0; i < u->n_digests; i++) {
+		for (size_t k = 0; k < look[i].n_kvs; k++) {
+			user_found_add(&u->found, look[i].kvs[k].value, http_arena(q->x));
+		}
 	}
 	plan_clear(&q->plan);
 	q->state = u->state;
@@ -256,31 +278,60 @@ static void change_user_found(struct request *q)
 	u->next(q, u);
 }
 
-void change_user_find(struct request *q, struct change_user *u, struct str digest)
+static void want_note(struct change_user *u, const char digest[DIGEST_SIZE], struct arena *a)
+{
+	assert(u->n_digests < ARRAY_SIZE(u->digests));
+	u->digests[u->n_digests++] = arena_dup(a, str_of(digest));
+}
+
+static void find_user(struct request *q, struct change_user *u)
 {
 	struct str notes = key_user_notes(q->a, q->server->options.prefix);
-	struct str first = arena_printf(q->a, STR_FMT STR_FMT ".", STR_ARG(notes), STR_ARG(digest));
 
-	if (digest.n != DIGEST_SIZE - 1) { /* none of ours: nobody has noted it */
+	if (u->n_digests == 0) {
 		u->name = STR("");
 		u->next(q, u);
 		return;
 	}
 	u->state = q->state;
 	u->found = (struct user_found){0};
-	user_notes_find(q->server->user_notes, digest, clock_mono_ms(), http_arena(q->x), &u->found);
+	user_notes_find(q->server->user_notes, u->digests, u->n_digests, clock_mono_ms(), http_arena(q->x), &u->found);
 	q->state = u;
 	plan_init(&q->plan, q->a, q->server->options.prefix);
-	plan_read(&q->plan, first, storage_prefix_end(q->a, first))->limit = USERS_MAX;
+	for (size_t i = 0; i < u->n_digests; i++) {
+		struct str first = arena_printf(q->a, STR_FMT STR_FMT ".", STR_ARG(notes), STR_ARG(u->digests[i]));
+		plan_read(&q->plan, first, storage_prefix_end(q->a, first))->limit = USERS_MAX;
+	}
 	request_txn(q, change_user_found);
+}
+
+void change_user_find(struct request *q, struct change_user *u, const struct change_write *write)
+{
+	char digest[DIGEST_SIZE];
+	int64_t replicas;
+
+	u->n_digests = 0;
+	if (write->uid.n > 0) {
+		user_notes_write(digest, write->uid, write->version, q->a);
+		want_note(u, digest, q->a);
+		user_notes_state(digest, write->uid, write->version, write->state, q->a);
+		want_note(u, digest, q->a);
+		if (write->only_value && json_to_int64(write->only_value, &replicas)) {
+			user_notes_scale(digest, write->uid, write->version, replicas, q->a);
+			want_note(u, digest, q->a);
+		}
+	}
+	find_user(q, u);
 }
 
 void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid)
 {
-	char digest[DIGEST_SIZE] = "";
+	char digest[DIGEST_SIZE];
 
+	u->n_digests = 0;
 	if (uid.n > 0) {
 		user_notes_deletion(digest, uid, q->a);
+		want_note(u, digest, q->a);
 	}
-	change_user_find(q, u, arena_dup(q->a, str_of(digest)));
+	find_user(q, u);
 }

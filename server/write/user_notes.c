@@ -2,23 +2,27 @@
  * finds a digest, so a note costs no allocation but its user's name. The rate is a bucket of
  * tokens in thousandths, filled by the time that has passed.
  *
- * A write notes the same digest as the webhook (server/revisions/users.c): that of the state which
- * the recorder will see, through the version at which it watches. A write that only sets a
- * deletionTimestamp has deleted the object; one that removes the last finalizer has not. */
+ * A write of this server is noted without its state: the note is in the transaction of the write, so
+ * the version that is replaced says enough. And the state of a Secret, which could be guessed by its
+ * digest, stays out of etcd. A write that only sets a deletionTimestamp has deleted the object; one
+ * that removes the last finalizer has not. */
 #include "server/write/user_notes.h"
 
 #include "api/diff/state.h"
 #include "api/model/members.h"
-#include "base/clock.h"
 #include "base/exposition.h"
 #include "base/hash_table.h"
 #include "base/thread.h"
 #include "server/write/write.h"
+#include "storage/keys.h"
 
 #include <assert.h>
 #include <pthread.h>
 
-enum { MILLI = 1000 };
+enum {
+	MILLI = 1000,
+	USER_DIGEST_LENGTH = 16, /* of a key: enough to tell users of one write apart */
+};
 
 struct user_note {
 	struct hash_node node; /* by digest */
@@ -131,13 +135,10 @@ void user_notes_add(struct user_notes *n, struct str digest, struct str user, in
 	pthread_mutex_unlock(&n->lock);
 }
 
-void user_notes_remove(struct user_notes *n, struct str digest, struct str user)
+void user_notes_count(struct user_notes *n)
 {
 	pthread_mutex_lock(&n->lock);
-	struct user_note *note = note_find(n, digest, user);
-	if (note) {
-		note_drop(n, note);
-	}
+	n->n_added++;
 	pthread_mutex_unlock(&n->lock);
 }
 
@@ -155,19 +156,60 @@ struct str user_found_name(const struct user_found *f)
 	return f->is_ambiguous ? STR("") : f->user;
 }
 
-void user_notes_find(struct user_notes *n, struct str digest, int64_t now_ms, struct arena *a, struct user_found *f)
+static void notes_of(struct user_notes *n, struct str digest, int64_t now_ms, struct arena *a, struct user_found *f)
 {
-	pthread_mutex_lock(&n->lock);
+	assert_locked(&n->lock);
 	for (struct hash_node *it = hash_table_first(&n->by_digest, str_hash(digest)); it; it = hash_node_next(it)) {
 		const struct user_note *note = container_of(it, struct user_note, node);
 		if (note_is(note, digest) && now_ms < note->until_ms) {
 			user_found_add(f, note_user(note), a);
 		}
 	}
+}
+
+void user_notes_find(struct user_notes *n, const struct str *digests, size_t n_digests, int64_t now_ms, struct arena *a,
+	struct user_found *f)
+{
+	pthread_mutex_lock(&n->lock);
+	for (size_t i = 0; i < n_digests; i++) {
+		notes_of(n, digests[i], now_ms, a, f);
+	}
 	n->n_found += f->user.n > 0 && !f->is_ambiguous;
 	n->n_missed += f->user.n == 0;
 	n->n_ambiguous += f->is_ambiguous;
 	pthread_mutex_unlock(&n->lock);
+}
+
+/* ---- digests ---- */
+
+static struct json *write_of(struct str uid, struct str version, struct arena *a)
+{
+	struct json *write = json_object(a);
+
+	json_add(a, write, STR("uid"), json_string(a, uid));
+	json_add(a, write, STR("replaces"), json_string(a, version));
+	return write;
+}
+
+void user_notes_state(char out[DIGEST_SIZE], struct str uid, struct str version, struct str state, struct arena *a)
+{
+	struct json *write = write_of(uid, version, a);
+
+	json_add(a, write, STR("state"), json_string(a, state));
+	digest_of(out, write, a);
+}
+
+void user_notes_scale(char out[DIGEST_SIZE], struct str uid, struct str version, int64_t replicas, struct arena *a)
+{
+	struct json *write = write_of(uid, version, a);
+
+	json_add(a, write, STR("scale"), json_string(a, arena_printf(a, "%lld", (long long)replicas)));
+	digest_of(out, write, a);
+}
+
+void user_notes_write(char out[DIGEST_SIZE], struct str uid, struct str version, struct arena *a)
+{
+	digest_of(out, write_of(uid, version, a), a);
 }
 
 void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a)
@@ -176,6 +218,15 @@ void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a)
 
 	json_add(a, deletion, STR("deleted"), json_string(a, uid));
 	digest_of(out, deletion, a);
+}
+
+struct str user_notes_key(struct arena *a, struct str prefix, struct str digest, struct str user)
+{
+	char name[DIGEST_SIZE];
+
+	digest_of(name, json_string(a, user), a);
+	return arena_printf(
+		a, STR_FMT STR_FMT ".%.*s", STR_ARG(key_user_notes(a, prefix)), STR_ARG(digest), USER_DIGEST_LENGTH, name);
 }
 
 /* ---- the store ---- */
@@ -311,7 +362,8 @@ static void take_digest(struct request *q, struct write *w, const struct version
 {
 	const struct object *before = w->present, *after = w->decision == DECIDE_PUT ? w->object : NULL;
 	bool was_deleting = before && meta_is_deleting(&before->meta);
-	char old[DIGEST_SIZE] = "";
+	char old[DIGEST_SIZE] = "", new[DIGEST_SIZE];
+	struct str version = STR("");
 
 	if (before && !was_deleting && (!after || meta_is_deleting(&after->meta))) {
 		user_notes_deletion(w->noted, before->meta.uid, q->a);
@@ -320,13 +372,15 @@ static void take_digest(struct request *q, struct write *w, const struct version
 	if (!after) {
 		return;
 	}
-	digest_state(w->noted, after, v, q->a);
 	if (before) {
 		digest_state(old, before, v, q->a);
+		digest_state(new, after, v, q->a);
+		if (strcmp(old, new) == 0) {
+			return;
+		}
+		version = arena_printf(q->a, "%lld", (long long)before->mod_revision);
 	}
-	if (strcmp(old, w->noted) == 0) {
-		w->noted[0] = '\0';
-	}
+	user_notes_write(w->noted, after->meta.uid, version, q->a);
 }
 
 void write_note_user(struct request *q, struct write *w)
@@ -337,16 +391,22 @@ void write_note_user(struct request *q, struct write *w)
 	if (!q->server->options.is_standalone || q->is_dry_run || !v || w->extend || !is_recorded(q, v)) {
 		return;
 	}
+	if (q->user->name.n == 0 || q->user->name.n > USER_NOTES_NAME_MAX) {
+		return;
+	}
 	take_digest(q, w, v);
-	if (w->noted[0] != '\0' && !arena_is_full(q->a)) {
-		user_notes_add(q->server->user_notes, str_of(w->noted), q->user->name, clock_mono_ms());
+	if (arena_is_full(q->a)) {
+		w->noted[0] = '\0';
 	}
 }
 
-void write_forget_user(struct request *q, struct write *w)
+void write_plan_note(struct request *q, struct write *w, int64_t lease)
 {
-	if (w->noted[0] != '\0') {
-		user_notes_remove(q->server->user_notes, str_of(w->noted), q->user->name);
+	if (lease == 0) {
 		w->noted[0] = '\0';
+	}
+	if (w->noted[0] != '\0') {
+		struct str key = user_notes_key(q->a, q->server->options.prefix, str_of(w->noted), q->user->name);
+		plan_put(&q->plan, key, q->user->name, lease);
 	}
 }

@@ -1,11 +1,12 @@
-/* Notes of who made a change: a table of digests, each with the name of the user who requested the
- * state with that digest.
+/* Notes of who made a change: a table of digests, each with the name of the user who requested that
+ * write.
  *
  * A change is recorded after it was written, by a recorder that sees the object and not the
- * request. A note joins the two. The digest is that of the object's state (or of its deletion), so
- * it names exactly one state of one object. A note lasts for minutes. The table is bounded: the
- * oldest notes are dropped, and with them a name, never a change. If two users requested the same,
- * no name is given.
+ * request. A note joins the two. Its digest names one write: the object's uid, the version that the
+ * write replaces, and the state that it leads to. One version has one successor, so a later return
+ * to that state is another write. A note lasts for minutes. The table is bounded: the oldest notes
+ * are dropped, and with them a name, never a change. If two users requested the same write, no name
+ * is given.
  *
  * It also decides which notes may go to the store, where other replicas find them: so many a
  * second, and none for a while after the store has failed. Any thread. Times are monotonic
@@ -37,8 +38,8 @@ struct user_notes *user_notes_free(struct user_notes *n);
 
 /* digest: as digest_of() writes it; others, and long names, are not noted. A note that is there lasts anew. */
 void user_notes_add(struct user_notes *n, struct str digest, struct str user, int64_t now_ms);
-/* Takes a note back: the write did not happen. */
-void user_notes_remove(struct user_notes *n, struct str digest, struct str user);
+/* Counts a note that went to the store in the transaction of its write. */
+void user_notes_count(struct user_notes *n);
 
 /* Users found so far, of whom there may be only one: at first {NULL, 0}, false. */
 struct user_found {
@@ -46,7 +47,9 @@ struct user_found {
 	bool is_ambiguous;
 };
 void user_found_add(struct user_found *f, struct str user, struct arena *a);
-void user_notes_find(struct user_notes *n, struct str digest, int64_t now_ms, struct arena *a, struct user_found *f);
+/* Looks for all these digests, which may be of one write. */
+void user_notes_find(struct user_notes *n, const struct str *digests, size_t n_digests, int64_t now_ms, struct arena *a,
+	struct user_found *f);
 struct str user_found_name(const struct user_found *f); /* empty: nobody is known for certain */
 
 /* May a note go to the store now? Counts it. */
@@ -55,17 +58,31 @@ void user_notes_store_failed(struct user_notes *n, int64_t now_ms);
 
 void user_notes_write_metrics(struct user_notes *n, struct buf *out);
 
-/* Computes the digest of a deletion; that of a state is digest_of() the state. */
+/* The digests of notes. version: the object's resourceVersion that the write replaces; empty: the write
+ * creates the object. */
+/* A write that leads to the state of that digest (digest_of()). */
+void user_notes_state(char out[DIGEST_SIZE], struct str uid, struct str version, struct str state, struct arena *a);
+/* A write of the subresource scale. */
+void user_notes_scale(char out[DIGEST_SIZE], struct str uid, struct str version, int64_t replicas, struct arena *a);
+/* A write that certainly happened, since its note was written with it. */
+void user_notes_write(char out[DIGEST_SIZE], struct str uid, struct str version, struct arena *a);
 void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a);
+
+/* The key of a note in the store. */
+struct str user_notes_key(struct arena *a, struct str prefix, struct str digest, struct str user);
 
 /* ---- writes of this server ---- */
 
-/* Standalone, these note who writes objects that some Recorder names. Behind a kube-apiserver its
- * webhook does (server/revisions/revisions.h). */
+/* Standalone, a write that some Recorder may record takes its note along: one transaction writes
+ * both, so each server on the same etcd finds it, and there is no note of a write that did not
+ * happen. Behind a kube-apiserver its webhook notes users (server/revisions/revisions.h).
+ *
+ * A note needs no more room than its write, and lasts for USER_NOTES_TTL_S: so the notes in etcd are
+ * bounded by the writes of that time. */
 
-/* Before the transaction: the recorder may see what it writes before we do. */
+/* Decides whether the write has a note: w->noted. */
 void write_note_user(struct request *q, struct write *w);
-/* After a transaction that has certainly not written: takes the note back. */
-void write_forget_user(struct request *q, struct write *w);
+/* Adds the note to the plan. lease: 0 if there is none, and then there is no note. */
+void write_plan_note(struct request *q, struct write *w, int64_t lease);
 
 #endif

@@ -330,6 +330,9 @@ static bool write_shed(struct request *q, struct write *w)
 static void write_took_effect(struct request *q, struct write *w, int64_t revision)
 {
 	q->writing->revision = w->revision = revision;
+	if (w->noted[0] != '\0') {
+		user_notes_count(q->server->user_notes);
+	}
 	if (w->decision == DECIDE_PUT && w->object) {
 		w->object->mod_revision = w->revision;
 	}
@@ -347,7 +350,6 @@ static void write_looked(struct request *q)
 	if (is_ours) {
 		write_took_effect(q, w, got->mod_revision);
 	} else if (r == STORAGE_OK && (q->plan.txn.succeeded || plan_is_as_expected(&q->plan))) {
-		write_forget_user(q, w);
 		write_fail(q, STORAGE_NO_SPACE, w->refusal, true);
 	} else {
 		write_fail(q, STORAGE_UNKNOWN, w->refusal, true);
@@ -364,20 +366,21 @@ static void write_look(struct request *q, struct write *w)
 	request_txn(q, write_looked);
 }
 
+/* A write has one lease at most: objects of kinds that expire are not recorded, so they have no note. */
+static struct leases *write_leases(struct request *q)
+{
+	return q->route.kind->expires ? q->server->leases : q->server->note_leases;
+}
+
 static void write_txn_done(struct request *q)
 {
 	struct write *w = q->state;
-	bool has_written =
-		q->plan.txn.op.result == STORAGE_OK ? q->plan.txn.succeeded : !storage_result_is_certain(q->plan.txn.op.result);
 
-	if (!has_written) {
-		write_forget_user(q, w);
-	}
 	if (q->plan.txn.op.result == STORAGE_LEASE_GONE && ++w->attempts < WRITE_ATTEMPTS_MAX) {
 		plan_clear(&q->plan);
-		leases_forget(q->server->leases, q->lease.id);
+		leases_forget(write_leases(q), q->lease.id);
 		write_enter(w, WRITE_PREPARING);
-		request_wait_lease(q, q->server->leases, write_with_lease);
+		request_wait_lease(q, write_leases(q), write_with_lease);
 		return;
 	}
 	if (write_shed(q, w)) {
@@ -404,8 +407,9 @@ static void write_txn_done(struct request *q)
 
 static void write_send(struct request *q, struct write *w, int64_t lease)
 {
-	write_plan(q, w, lease);
-	write_note_user(q, w);
+	assert(!q->route.kind->expires || w->noted[0] == '\0');
+	write_plan(q, w, q->route.kind->expires ? lease : 0);
+	write_plan_note(q, w, q->route.kind->expires ? 0 : lease);
 	w->has_beyond = w->object && w->object->beyond;
 	write_pack(q, w);
 	if (write_weigh(q, w->stored.n)) {
@@ -427,11 +431,12 @@ struct object *write_object(struct request *q, struct write *w)
 
 static void write_with_lease(struct request *q)
 {
-	if (q->lease.result != STORAGE_OK) {
+	if (q->lease.result != STORAGE_OK && q->route.kind->expires) {
 		write_fail(q, q->lease.result, q->lease.message, false);
 		return;
 	}
-	write_send(q, q->state, q->lease.id);
+	/* Without a lease a note is left out, and its change has no user. */
+	write_send(q, q->state, q->lease.result == STORAGE_OK ? q->lease.id : 0);
 }
 
 static bool write_encode(struct request *q, struct write *w)
@@ -524,12 +529,13 @@ static void write_carry_out(struct request *q, struct write *w)
 	if (w->beside.object && beside_prepare(q, &w->beside)) {
 		return;
 	}
-	if (w->decision == DECIDE_PUT && q->route.kind->expires) {
+	write_note_user(q, w);
+	if ((w->decision == DECIDE_PUT && q->route.kind->expires) || w->noted[0] != '\0') {
 		if (write_weigh(q, w->stored.n)) {
 			write_refuse(q);
 			return;
 		}
-		request_wait_lease(q, q->server->leases, write_with_lease);
+		request_wait_lease(q, write_leases(q), write_with_lease);
 		return;
 	}
 	write_send(q, w, 0);

@@ -326,6 +326,26 @@ def check_controllers_are_users_too(world, states):
     assert {change["type"] for change in changes()} == {"Created", "Changed"}
 
 
+def check_who_scales_is_named(world):
+    """The state that bob returns to is the one that alice made: kubectl scale writes a subresource, which the webhook hears as well."""
+    world.kubectl("create", "deployment", "sleeper", "-n", ROOM, "--image=nginx:1.28", "--replicas=0", user="alice")
+    for number, replicas in enumerate((1, 0, 1, 0), start=2):
+        world.kubectl("scale", "deployment", "sleeper", "-n", ROOM, f"--replicas={replicas}", user="bob" if number < 4 else "carol")
+        world.wait_told({("Deployment", "sleeper"): number})
+    told = [who(change) for change in world.log()["Deployment", "sleeper"]]
+    scaled = ["/spec/replicas"]
+    assert told == [("Created", "alice", []), *[("Changed", user, scaled) for user in ("bob", "bob", "carol", "carol")]]
+
+
+def check_manager_is_no_user(world):
+    """Who applies chooses the name of the field manager."""
+    world.kubectl("create", "configmap", "named", "-n", ROOM, "--from-literal=a=b", "--field-manager=the-ceo", user="bob")
+    world.wait_told({("ConfigMap", "named"): 1})
+    (change,) = world.log()["ConfigMap", "named"]
+    assert (change["user"], change["managers"]) == ("bob", ["the-ceo"])
+    assert world.kubectl("get", "histories", "-n", ROOM, "-o", "name", "--field-selector=status.by=the-ceo") == ""
+
+
 def check_undo_and_restore_bring_back_the_recorded_state(world, states):
     """Of each object, exactly: bob's change is undone; then he deletes the object, and alice recreates it. What a Secret held is recorded
     nowhere, so it has a test of its own."""
@@ -433,6 +453,8 @@ def test_what_is_installed_records_a_cluster(world):
     states = change_everything(world)
     check_log_names_each_change_its_paths_and_its_user(world, states)
     check_controllers_are_users_too(world, states)
+    check_who_scales_is_named(world)
+    check_manager_is_no_user(world)
     check_undo_and_restore_bring_back_the_recorded_state(world, states)
     check_a_job_is_made_again(world, states)
     check_secrets_are_nowhere_in_etcd(world, states)

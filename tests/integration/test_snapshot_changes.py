@@ -98,7 +98,8 @@ def test_deleted_and_made_again(server, store):
     status = it.status()
     assert (status["deletionTime"], status["uid"], status["revision"]["name"]) == ("2026-02-02T00:00:00Z", "u1", name)
     assert seen(status) == [("Created", 1), ("Deleted", None)] and "revision" not in status["changes"][1]
-    assert server.get(f"{HISTORIES}?fieldSelector=status.deleted=true,status.by=kubectl").json["items"]
+    assert server.get(f"{HISTORIES}?fieldSelector=status.deleted=true,status.by=").json["items"]
+    assert not server.get(f"{HISTORIES}?fieldSelector=status.by=kubectl").json["items"], "a manager is no user"
     again = it.take({"x": 1.0}, "Created", uid="u2", apiVersion="apps/v2")
     assert (again["result"], again["revision"]) == ("Unchanged", {"name": name, "revision": 1})
     status = it.status()

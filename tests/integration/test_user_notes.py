@@ -28,16 +28,23 @@ def server(serve, store):
 
 
 def config(data, name="one", uid="1", **metadata):
+    metadata = {"resourceVersion": "7", **metadata}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default", "uid": uid, **metadata}, "data": data}
 
 
-def review(user, new=None, old=None, operation=None, dry_run=False, resource="configmaps"):
+def scale(replicas, version="7"):
+    """0 is left out, as by kube-apiserver."""
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one", "namespace": "default", "uid": "1", "resourceVersion": version},
+            "spec": {"replicas": replicas} if replicas else {}}
+
+
+def review(user, new=None, old=None, operation=None, dry_run=False, resource="configmaps", subresource=None):
     """As kube-apiserver asks."""
     operation = operation or ("CREATE" if not old else "UPDATE" if new else "DELETE")
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "request": {"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
                         "resource": {"group": "", "version": "v1", "resource": resource}, "name": "one", "namespace": "default",
-                        "operation": operation, "userInfo": {"username": user, "groups": ["system:authenticated"]},
+                        "operation": operation, **({"subResource": subresource} if subresource else {}), "userInfo": {"username": user, "groups": ["system:authenticated"]},
                         "object": new, "oldObject": old, "dryRun": dry_run, "options": {}}}
 
 
@@ -76,17 +83,30 @@ def test_user_of_a_state_is_noted(server, store):
     assert 250 < json.loads(store.ctl("lease", "timetolive", f"{lease:x}", "-w", "json"))["granted-ttl"] < 400
 
 
-def test_state_is_what_counts(server, store):
-    """The same state is the same note, whatever else is in the object; another user, or another state, is another note."""
-    ask_for_all(server, review("alice", config({"a": "1"})))
+def test_write_is_what_counts(server, store):
+    """The same state after the same version is the same note, whatever else is in the object; anything else is another note."""
+    ask_for_all(server, review("alice", config({"a": "1"}), old=config({"a": "0"})))
     first, = notes(store)
-    ask_for_all(server, review("alice", config({"a": "1"}, resourceVersion="7", generation=3), old=config({"a": "0"})))
+    ask_for_all(server, review("alice", config({"a": "1"}, generation=3), old=config({"a": "0"})))
     assert list(notes(store)) == [first]
-    ask_for_all(server, review("bob", config({"a": "1"})))
+    ask_for_all(server, review("bob", config({"a": "1"}), old=config({"a": "0"})))
     same = [key for key in notes(store) if key.startswith(first[:-16])]
     assert len(same) == 2 and set(notes(store).values()) == {"alice", "bob"}
-    ask_for_all(server, review("alice", config({"a": "2"})))
-    assert len(notes(store)) == 3
+    others = [review("alice", config({"a": "2"}), old=config({"a": "0"})), review("alice", config({"a": "1"})),
+              review("alice", config({"a": "1"}), old=config({"a": "0"}, resourceVersion="8")),
+              review("alice", config({"a": "1"}), old=config({"a": "0"}, uid="2"))]
+    for number, other in enumerate(others):
+        ask_for_all(server, other)
+        assert len(notes(store)) == 3 + number
+
+
+def test_scale_is_noted(server, store):
+    ask_for_all(server, review("alice", scale(3), old=scale(1), resource="deployments", subresource="scale"))
+    ask_for_all(server, review("alice", scale(0), old=scale(1), resource="deployments", subresource="scale"))
+    assert len(notes(store)) == 2
+    ask(server, review("alice", scale(1), old=scale(1), resource="deployments", subresource="scale"))
+    ask(server, review("alice", scale(1), resource="deployments", subresource="scale"))
+    assert noted(server) == 2
 
 
 @pytest.mark.parametrize("body", [
@@ -96,7 +116,9 @@ def test_state_is_what_counts(server, store):
     review("", config({"a": "1"})),
     review("x" * 513, config({"a": "1"})),
     review("alice", operation="CONNECT"),
-], ids=["dry-run", "same-state", "deleted-before", "nobody", "endless-name", "no-object"])
+    review("alice", config({"a": "1"}, uid="")),
+    review("alice", config({"a": "1"}), old=config({"a": "2"}, resourceVersion="")),
+], ids=["dry-run", "same-state", "deleted-before", "nobody", "endless-name", "no-object", "no-uid", "no-version"])
 def test_nothing_is_noted(server, store, body):
     ask(server, body)
     assert notes(store) == {} and noted(server) == 0
@@ -188,7 +210,7 @@ def digest(server):
 
 
 class Told:
-    """A History of a ConfigMap, and a recorder that has seen it change."""
+    """A History of a ConfigMap, and a recorder that has seen it change. after: the version that the write replaced."""
 
     numbers = itertools.count(1)
 
@@ -200,8 +222,9 @@ class Told:
         self.owner = {"apiVersion": "annals.dev/v1", "kind": "History", "name": self.name, "uid": made.json["metadata"]["uid"], "controller": True}
         self.version = made.json["metadata"]["resourceVersion"]
 
-    def change(self, server, type, data=None, digest=None, **more):
+    def change(self, server, type, data=None, digest=None, after=None, **more):
         """The user that the History names; None: nobody."""
+        more |= {"afterResourceVersion": after} if after else {}
         said = {"type": type, "time": "2026-01-02T03:04:05Z", "historyResourceVersion": self.version, **more}
         said |= {} if type == "Deleted" else {"uid": self.uid, "apiVersion": "v1", **({"writeDigest": digest} if digest else {})}
         answer = server.post("/apis/annals.dev/v1/namespaces/default/snapshots",
@@ -217,18 +240,59 @@ def state(data):
 
 
 def test_change_has_the_user_who_asked_for_it(server, digest):
-    """The server says who: of that very state, and not what a client says."""
+    """The server says who: of that very write, and not what a client says."""
     ask(server, review("alice", config({"a": "1"})))
     ask(server, review("bob", config({"a": "2"}), old=config({"a": "1"})))
     ask(server, review("carol", old=config({"a": "2"})))
     told = Told(server)
     assert told.change(server, "Created", {"a": "1"}, digest(state({"a": "1"}))) == "alice"
-    assert told.change(server, "Changed", {"a": "2"}, digest(state({"a": "2"}))) == "bob"
-    assert told.change(server, "Changed", {"a": "3"}, digest(state({"a": "3"})), user="mallory") is None
+    assert told.change(server, "Changed", {"a": "2"}, digest(state({"a": "2"})), "7") == "bob"
+    assert told.change(server, "Changed", {"a": "3"}, digest(state({"a": "3"})), "7", user="mallory") is None
     assert told.change(server, "Changed", {"a": "1"}) is None
-    assert told.change(server, "Changed", {"a": "2"}, "of no form") is None
+    assert told.change(server, "Changed", {"a": "2"}, "of no form", "7") is None
+    assert told.change(server, "Changed", {"a": "2"}, digest(state({"a": "2"})), "8") is None, "a later return to that state"
+    assert told.change(server, "Changed", {"a": "2"}, digest(state({"a": "2"}))) is None, "by somebody unknown, of many"
     assert told.change(server, "Deleted") == "carol"
     assert noted(server, "found_total") == 3
+
+
+def test_return_to_a_state_has_the_user_of_that_write(server, digest):
+    """A rollback within minutes, while a controller writes the same again without an effect: each change has its own user."""
+    first, second = config({"a": "1"}), config({"a": "2"}, resourceVersion="8")
+    ask(server, review("alice", first))
+    ask(server, review("bob", second, old=first))
+    ask(server, review("carol", config({"a": "1"}, resourceVersion="8"), old=second))
+    ask(server, review("robot", config({"a": "1"}, resourceVersion="9"), old=config({"a": "1"}, resourceVersion="9")))
+    ask(server, review("robot", config({"a": "2"}, resourceVersion="9"), old=config({"a": "1"}, resourceVersion="9")))
+    told, one, two = Told(server), digest(state({"a": "1"})), digest(state({"a": "2"}))
+    assert told.change(server, "Created", {"a": "1"}, one) == "alice"
+    assert told.change(server, "Changed", {"a": "2"}, two, "7") == "bob"
+    assert told.change(server, "Changed", {"a": "1"}, one, "8") == "carol"
+    assert told.change(server, "Changed", {"a": "2"}, two, "9") == "robot"
+
+
+def test_scale_names_who_scaled(server, digest):
+    """alice creates with 0 replicas, bob scales to 1 and back to 0: the last change is bob's."""
+    def workload(replicas):
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "default"}, "spec": {"replicas": replicas, "x": [4]}}
+
+    def scaled(before, after, version, user="bob"):
+        ask(server, review(user, scale(after, version), old=scale(before, version), resource="deployments", subresource="scale"))
+
+    ask(server, review("alice", {**workload(0), "metadata": {**workload(0)["metadata"], "uid": "1"}}))
+    scaled(0, 1, "7")
+    scaled(1, 0, "8")
+    told, only = Told(server), ["/spec/replicas"]
+    assert told.change(server, "Created", workload(0), digest(workload(0))) == "alice"
+    assert told.change(server, "Changed", workload(1), digest(workload(1)), "7", paths=only) == "bob"
+    assert told.change(server, "Changed", workload(0), digest(workload(0)), "8", paths=only) == "bob"
+    scaled(0, 5, "9")
+    assert told.change(server, "Changed", workload(6), digest(workload(6)), "9", paths=only) is None, "to another number"
+    assert told.change(server, "Changed", workload(5), digest(workload(5)), "9", paths=[*only, "/spec/x"]) is None, "a scale changes nothing else"
+    assert told.change(server, "Changed", workload(5), digest(workload(5)), "9", paths=only, morePaths=1) is None
+    assert told.change(server, "Changed", workload(5), digest(workload(5)), "9", paths=["/spec/x/7"]) is None, "there is no such value"
+    scaled(0, 5, "9", "alice")
+    assert told.change(server, "Changed", workload(5), digest(workload(5)), "9", paths=only) is None, "two have asked for it"
 
 
 def test_two_users_of_one_state_are_not_told_apart(server, digest):
@@ -298,16 +362,33 @@ def test_server_notes_who_writes(server, certificates, digest, folder, serve, st
 
     made = alice.post(CONFIGMAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
     assert made.status == 201, made
-    told = Told(own, uid=made.json["metadata"]["uid"])
+    told, before = Told(own, uid=made.json["metadata"]["uid"]), made.json["metadata"]["resourceVersion"]
     assert told.change(own, "Created", {"a": "1"}, digest(served_state(own, "one"))) == "alice"
     assert bob.patch(f"{CONFIGMAPS}/one", {"data": {"a": "2"}}).status == 200
     assert alice.patch(f"{CONFIGMAPS}/one", {"metadata": {"annotations": {"kubernetes.io/change-cause": "why"}}}).status == 200
     state_now = {**served_state(own, "one")}
     state_now["metadata"].pop("annotations")
-    assert told.change(own, "Changed", {"a": "2"}, digest(state_now)) == "bob"
+    assert told.change(own, "Changed", {"a": "2"}, digest(state_now), before) == "bob"
+    assert own.get(f"{HISTORIES}?fieldSelector=status.by=bob").json["items"]
     assert alice.delete(f"{CONFIGMAPS}/one?dryRun=All").status == 200
     assert bob.delete(f"{CONFIGMAPS}/one").status == 200
     assert told.change(own, "Deleted") == "bob"
+
+
+@pytest.mark.parametrize("resource, value", [("configmaps", "x"), ("secrets", "eA==")])
+def test_writes_of_one_server_have_their_users_at_another(server, serve, store, digest, resource, value):
+    """The note comes in the transaction of the write, and has no digest of the state. So it is not late, and betrays no secret."""
+    other = serve(store.endpoint)
+    made = server.post(f"/api/v1/namespaces/default/{resource}", {"metadata": {"name": "one"}, "data": {"a": value}})
+    assert made.status == 201, made
+    told, path = Told(other, uid=made.json["metadata"]["uid"]), f"/api/v1/namespaces/default/{resource}/one"
+    assert told.change(other, "Created", {"a": "1"}, digest(state({"a": "1"}))) == "admin"
+    for number in range(20):
+        before = server.get(path).json["metadata"]["resourceVersion"]
+        assert server.patch(path, {"metadata": {"labels": {"n": str(number % 2)}}}).status == 200
+        assert told.change(other, "Changed", {"a": number}, digest(state({"a": str(number)})), before) == "admin"
+    assert server.delete(path).status == 200
+    assert told.change(other, "Deleted") == "admin"
 
 
 def test_write_that_was_refused_is_no_note(server, certificates):

@@ -221,6 +221,11 @@ static void gate_status(struct storage *s, struct storage_status *op)
 	storage_status(gate_of(s)->inner, op);
 }
 
+static void gate_lease_grant(struct storage *s, struct storage_lease *op)
+{
+	storage_lease_grant(gate_of(s)->inner, op);
+}
+
 static void gate_free(struct storage *s)
 {
 	struct gate *g = gate_of(s);
@@ -236,6 +241,7 @@ static const struct storage_ops gate_ops = {
 	.txn = gate_txn,
 	.compact = gate_compact,
 	.status = gate_status,
+	.lease_grant = gate_lease_grant,
 	.watch = gate_watch,
 	.watch_cancel = gate_watch_cancel,
 	.free = gate_free,

@@ -495,6 +495,34 @@ static void test_memory__is_less_than_300_bytes_an_object(void **state)
 	assert_true(after - before < (size_t)N * 300);
 }
 
+static uint64_t succeed(struct world *w, const char *name, uint64_t version, bool is_listed)
+{
+	const struct ledger_key key = key_of(w, name);
+	return ledger_succeed(w->ledger, &key, version, is_listed);
+}
+
+/* A watch shows each version of an object. A list may skip some, and so may a time in which nobody watches the object. */
+static void test_versions__the_one_before_is_known_of_a_watch_only(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key key = key_of(w, "a");
+	assert_int_equal(succeed(w, "a", 4, false), 0); /* nobody has shown it */
+	see(w, "a", "u", "1");
+	assert_int_equal(succeed(w, "a", 5, true), 0);
+	assert_int_equal(succeed(w, "a", 7, false), 5);
+	assert_int_equal(succeed(w, "a", 7, false), 0); /* shown again */
+	assert_int_equal(succeed(w, "a", 8, false), 7);
+	assert_int_equal(succeed(w, "a", 9, true), 0);
+	assert_int_equal(succeed(w, "a", 10, false), 9);
+	ledger_pass_by(w->ledger, &key, w->list);
+	see(w, "a", "u", "2");
+	assert_int_equal(succeed(w, "a", 14, false), 0);
+	ledger_miss(w->ledger, &key, 15);
+	see(w, "a", "v", "3");
+	assert_int_equal(succeed(w, "a", 16, false), 0);
+	assert_int_equal(succeed(w, "a", 17, false), 16);
+}
+
 /* A state of a list, of 1 KiB. */
 static void list_state(struct world *w, int i)
 {
@@ -629,6 +657,7 @@ int main(void)
 		TEST_LEDGER(test_list__does_not_hold_up_what_happens),
 		TEST_LEDGER(test_list__is_not_held_up_by_what_cannot_be_written),
 		TEST_LEDGER(test_list__what_goes_while_it_waits),
+		TEST_LEDGER(test_versions__the_one_before_is_known_of_a_watch_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

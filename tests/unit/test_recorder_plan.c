@@ -135,15 +135,17 @@ static void test_decide__what_no_recorder_selects_is_released_once(void **state 
 
 static void test_sighting__survives_as_text(void **state _unused_)
 {
-	const struct sighting s = seen(OBJECT);
+	struct sighting s = seen(OBJECT);
 	struct sighting back;
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, 1 << 20);
+	s.after = 19;
 	assert_true(sighting_read(&back, sighting_write(&s, &text, &arena), &arena));
 	assert_str(str_of(back.digest), s.digest);
 	assert_str(str_of(back.raw_digest), s.raw_digest);
 	assert_str(back.uid, "u1");
 	assert_str(back.api_version, "v1");
+	assert_int_equal(back.after, 19);
 	assert_true(json_equal(back.state, s.state));
 	assert_true(json_equal(back.managed_fields, s.managed_fields));
 	assert_string_not_equal(s.digest, s.raw_digest); /* what is ignored is in the raw state */
@@ -167,12 +169,14 @@ static void test_snapshot__tells_the_change(void **state _unused_)
 {
 	struct sighting s = seen(OBJECT);
 	s.seen_s = 1767398400; /* 2026-01-03 */
+	s.after = 19;
 	struct str expected = arena_printf(&arena,
 		ENVELOPE_START "\"data\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\","
 			       "\"namespace\":\"prod\"},\"data\":{\"a\":\"1\"}},"
 			       "\"change\":{\"type\":\"Changed\",\"paths\":[\"/data/"
 			       "a\"],\"managers\":[\"m\"],\"time\":\"2026-01-03T00:00:00Z\","
-			       "\"historyResourceVersion\":\"7\",\"resourceVersion\":\"20\",\"uid\":\"u1\",\"apiVersion\":"
+			       "\"historyResourceVersion\":\"7\",\"resourceVersion\":\"20\","
+			       "\"afterResourceVersion\":\"19\",\"uid\":\"u1\",\"apiVersion\":"
 			       "\"v1\",\"writeDigest\":\"%s\","
 			       "\"ignore\":[\"/data/i\"]}}}",
 		s.raw_digest);

@@ -674,6 +674,11 @@ type SnapshotChange struct {
 	// The digest of the whole object. The server finds the user of the change by it.
 	// +optional
 	WriteDigest string `json:"writeDigest,omitempty"`
+
+	// The resourceVersion of the object that the write replaced. Absent: not known, and then
+	// the user is not, unless the object was created.
+	// +optional
+	AfterResourceVersion string `json:"afterResourceVersion,omitempty"`
 }
 
 // SnapshotHistory: The History to which the change was added.
