@@ -84,7 +84,7 @@ const tests = {
 		const no = [{namespace: 'sho'}, {kind: 'deployments.extensions'}, {by: 'eve'}, {text: 'web nothing'}, {since: 5001}];
 		yes.forEach((filter) => assert.ok(filterOf(filter, resources)(entry), JSON.stringify(filter)));
 		no.forEach((filter) => assert.ok(!filterOf(filter, resources)(entry), JSON.stringify(filter)));
-		assert.equal(whoOf(entry.change), 'helm, Kubectl');
+		assert.equal(whoOf(entry.change), 'helm, Kubectl (managers)');
 		assert.equal(whoOf({user: 'eve', managers: ['x']}), 'eve');
 		assert.equal(pathsOf({paths: ['/a'], morePaths: 2}), '/a and 2 more');
 		assert.equal(partsOf({type: 'Changed', paths: ['/a'], skipped: true, gap: {states: 3}}), '/a; at least 3 states skipped before');
