@@ -251,7 +251,7 @@ static enum outcome tear_down(struct look *l)
 	if (!withdraw(l)) {
 		return AGAIN;
 	}
-	if (!gc_patch_finalize(&patch, item_meta(l->dependent), DEPENDENT_FINALIZER)) {
+	if (!meta_patch_finalize(&patch, item_meta(l->dependent), DEPENDENT_FINALIZER)) {
 		return DONE;
 	}
 	return patch_itself(l, NULL, &patch) ? AGAIN : DONE;

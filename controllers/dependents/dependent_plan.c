@@ -22,7 +22,7 @@ enum use provider_use(const struct item *object, bool is_used)
 	if (item_is_deleting(object)) {
 		return USE_TERMINATING;
 	}
-	return gc_meta_has_finalizer(item_meta(object), FINALIZER_PROTECTION.p) ? USE_ALLOWED : USE_UNPROTECTED;
+	return json_meta_has_finalizer(item_meta(object), FINALIZER_PROTECTION.p) ? USE_ALLOWED : USE_UNPROTECTED;
 }
 
 /* The status reports the first row that applies. */
@@ -76,7 +76,7 @@ struct verdict verdict_pending(struct arena *a, const char *reason, struct str m
 
 bool dependent_has_finalizer(const struct item *dependent)
 {
-	return gc_meta_has_finalizer(item_meta(dependent), DEPENDENT_FINALIZER);
+	return json_meta_has_finalizer(item_meta(dependent), DEPENDENT_FINALIZER);
 }
 
 static struct json *patch_of(struct arena *a, const struct item *dependent, struct json **ret_meta)

@@ -173,7 +173,7 @@ static struct json *owned_by(struct arena *a, const struct item *dependent)
 	const struct gc_ref owner = {
 		.api_version = STR("annals.dev/v1"), .kind = STR("Dependent"), .name = dependent->name, .uid = dependent->uid};
 	struct json *owners = json_array(a);
-	json_append(a, owners, gc_meta_controlled_by(&owner, a));
+	json_append(a, owners, json_meta_controlled_by(&owner, a));
 	return owners;
 }
 
@@ -224,7 +224,7 @@ static bool add_provision(struct arena *a, struct json *data, const struct provi
 
 static struct json *with_member(struct arena *a, const struct json *object, const char *name, struct json *value)
 {
-	struct json *changed = copy_or_empty(a, object);
+	struct json *changed = json_copy_or_empty(a, object);
 	json_set(a, changed, str_of(name), value);
 	return changed;
 }

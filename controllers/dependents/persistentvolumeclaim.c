@@ -168,7 +168,7 @@ static const struct json *meta_of(const struct json *object)
 
 bool claim_is_candidate(const struct json *meta)
 {
-	return gc_meta_is_deleting(meta) && gc_meta_has_finalizer(meta, FINALIZER);
+	return json_meta_is_deleting(meta) && json_meta_has_finalizer(meta, FINALIZER);
 }
 
 /* ---- volumes ---- */
@@ -209,7 +209,7 @@ bool claim_of_pod(const struct json *pod, uint32_t *i, struct arena *a, struct s
 
 static bool is_controlled_by(const struct json *object, struct str uid)
 {
-	return uid.n && str_eq(member_text(gc_meta_controller(meta_of(object)), "uid"), uid);
+	return uid.n && str_eq(member_text(json_meta_controller(meta_of(object)), "uid"), uid);
 }
 
 /* The pod was deleted with no grace period left: its containers have released their volumes. */
@@ -217,7 +217,7 @@ static bool is_shut_down(const struct json *pod)
 {
 	int64_t grace_s = -1;
 	json_to_int64(json_gets(meta_of(pod), "deletionGracePeriodSeconds"), &grace_s);
-	return gc_meta_is_deleting(meta_of(pod)) && grace_s == 0;
+	return json_meta_is_deleting(meta_of(pod)) && grace_s == 0;
 }
 
 /* NAME-VOLUME. */

@@ -49,7 +49,7 @@ static enum outcome provider_let_go(struct providers_state *s, const struct targ
 	_cleanup_(buf_done) struct buf patch;
 	answer_init(&answer);
 	buf_init(&patch, PATCH_MAX);
-	if (!gc_patch_finalize(&patch, item_meta(item), FINALIZER_PROTECTION.p)) {
+	if (!meta_patch_finalize(&patch, item_meta(item), FINALIZER_PROTECTION.p)) {
 		return DONE;
 	}
 	if (!rest_patch(s->run.env->client, t, PATCH_MERGE, buf_str(&patch), &answer)) {

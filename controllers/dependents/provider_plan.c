@@ -8,7 +8,7 @@
 
 enum provider_step provider_next(const struct json *meta, bool is_referred_to_in_cache)
 {
-	if (!gc_meta_is_deleting(meta) || !gc_meta_has_finalizer(meta, FINALIZER_PROTECTION.p) || is_referred_to_in_cache) {
+	if (!json_meta_is_deleting(meta) || !json_meta_has_finalizer(meta, FINALIZER_PROTECTION.p) || is_referred_to_in_cache) {
 		return PROVIDER_LEAVE;
 	}
 	return PROVIDER_ASK;

@@ -43,7 +43,7 @@ static enum gc_found find_owner(struct gc_live *l, const struct gc_ref *owner, e
 		return GC_FOUND;
 	}
 	meta = json_gets(answer.body, "metadata");
-	*ret = found == GC_FOUND && gc_meta_is_deleting(meta) && gc_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND)
+	*ret = found == GC_FOUND && json_meta_is_deleting(meta) && json_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND)
 		? GC_WAITING
 		: GC_SOLID;
 	return found;
@@ -64,7 +64,7 @@ static enum gc_found find_owners(struct gc_live *l, const struct gc_ref *depende
 
 	*ret = (struct owners){.faded = arena_array(&l->arena, struct str, n)};
 	for (size_t i = 0; i < n; i++) {
-		struct gc_ref owner = gc_meta_owner(refs->items[i], dependent->ns);
+		struct gc_ref owner = json_meta_owner(refs->items[i], dependent->ns);
 		enum gc_fate fate;
 		enum gc_found found = find_owner(l, &owner, &fate);
 		if (found != GC_FOUND) {
@@ -145,8 +145,8 @@ static enum step gc_live_act(struct gc_live *l, const struct gc_item *item, cons
 {
 	struct owners owners;
 	struct gc_situation situation = {
-		.has_orphan_finalizer = gc_meta_has_finalizer(meta, GC_FINALIZER_ORPHAN),
-		.has_foreground_finalizer = gc_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND),
+		.has_orphan_finalizer = json_meta_has_finalizer(meta, GC_FINALIZER_ORPHAN),
+		.has_foreground_finalizer = json_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND),
 		.has_dependents = item->n_dependents > 0,
 		.has_waiting_dependent = item->has_waiting_dependent,
 	};

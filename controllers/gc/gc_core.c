@@ -195,7 +195,7 @@ static void on_object(void *ctx, const struct json *object, bool is_gone, bool i
 	char scratch[OWNERS_SCRATCH];
 	_cleanup_(arena_done) struct arena a;
 	arena_init_with(&a, SIZE_MAX, scratch, sizeof(scratch));
-	struct gc_object o = gc_meta_object(meta, str_of(m->api_version), str_of(m->kind), &a);
+	struct gc_object o = gc_object_read(meta, str_of(m->api_version), str_of(m->kind), &a);
 
 	if (is_gone) {
 		gc_core_forget(m->monitors->core, &o.ref, false);

@@ -134,7 +134,7 @@ static int unrefer_merge(struct gc_live *l, const struct gc_ref *r, const struct
 		answer_init(&present);
 		return error;
 	}
-	gc_patch_unrefer_merge(&text, r->uid, json_gets(present.body, "metadata"), uids, n);
+	meta_patch_unrefer_merge(&text, r->uid, json_gets(present.body, "metadata"), uids, n);
 	return rest_patch(l->core->client, t, PATCH_MERGE, buf_str(&text), answer);
 }
 
@@ -149,7 +149,7 @@ int gc_live_unrefer(struct gc_live *l, const struct gc_ref *r, const struct str 
 	if (error) {
 		return error;
 	}
-	gc_patch_unrefer(&text, r->uid, uids, n);
+	meta_patch_unrefer(&text, r->uid, uids, n);
 	error = patch_strategic(l, &t, &text, answer, &is_refused);
 	return is_refused ? unrefer_merge(l, r, &t, uids, n, answer) : error;
 }
@@ -165,13 +165,13 @@ int gc_live_unblock(struct gc_live *l, const struct gc_ref *r, const struct json
 	if (error) {
 		return error;
 	}
-	gc_patch_unblock(&text, meta);
+	meta_patch_unblock(&text, meta);
 	error = patch_strategic(l, &t, &text, answer, &is_refused);
 	if (!is_refused) {
 		return error;
 	}
 	buf_clear(&text);
-	gc_patch_unblock_merge(&text, meta);
+	meta_patch_unblock_merge(&text, meta);
 	return rest_patch(l->core->client, &t, PATCH_MERGE, buf_str(&text), answer);
 }
 
@@ -183,7 +183,7 @@ int gc_live_finalize(
 	int error = find_or_fail(l, r, &t, answer);
 
 	buf_init(&text, PATCH_MAX);
-	if (error || !gc_patch_finalize(&text, meta, finalizer)) {
+	if (error || !meta_patch_finalize(&text, meta, finalizer)) {
 		return error;
 	}
 	return rest_patch(l->core->client, &t, PATCH_MERGE, buf_str(&text), answer);

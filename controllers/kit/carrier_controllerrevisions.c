@@ -62,7 +62,7 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	history_hash(text, o->collisions, first);
 	history_hash(text, o->collisions + collisions, hash);
 
-	struct json *labels = copy_or_empty(a, o->labels), *object = json_object(a);
+	struct json *labels = json_copy_or_empty(a, o->labels), *object = json_object(a);
 	json_set(a, labels, STR(HISTORY_LABEL_HASH), json_string(a, arena_dup(a, str_of(first))));
 	if (o->generation) {
 		json_set(a, labels, STR(HISTORY_LABEL_GENERATION), history_text_of_number(o->generation, a));
@@ -71,7 +71,7 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	json_add_text(a, object, STR("apiVersion"), api_version);
 	json_add_text(a, object, STR("kind"), STR("ControllerRevision"));
 	json_add(a, object, STR("metadata"),
-		history_metadata(o, revision_name(o->name, hash, a), labels, copy_or_empty(a, o->annotations), a));
+		history_metadata(o, revision_name(o->name, hash, a), labels, json_copy_or_empty(a, o->annotations), a));
 	json_add(a, object, STR("data"), data);
 	json_add(a, object, STR("revision"), json_int(a, number));
 	return object;

@@ -53,7 +53,7 @@ static bool is_part(const struct reconstruction *rc, const struct json *object)
 	if (history_is_controlled(rc->owner, object)) {
 		return true;
 	}
-	if (gc_meta_controller(meta_of(object))) {
+	if (json_meta_controller(meta_of(object))) {
 		reconstruction_say(rc, object, STR("another controller has it"));
 		return false;
 	}

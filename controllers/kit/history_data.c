@@ -249,7 +249,7 @@ bool history_equal_states(const struct history_owner *o, const struct json *a, c
 /* The part that the objects of all carriers share: metadata that names the revision's owner. */
 bool history_is_controlled(const struct history_owner *o, const struct json *object)
 {
-	const struct json *controller = gc_meta_controller(json_gets(object, "metadata"));
+	const struct json *controller = json_meta_controller(json_gets(object, "metadata"));
 	return controller && o->uid.n && str_eq(member_text(controller, "uid"), o->uid);
 }
 
@@ -286,7 +286,7 @@ struct json *history_metadata(
 {
 	const struct gc_ref owner = {.api_version = o->api_version, .kind = o->kind, .name = o->name, .uid = o->uid};
 	struct json *meta = json_object(a), *refs = json_array(a);
-	json_append(a, refs, gc_meta_controlled_by(&owner, a));
+	json_append(a, refs, json_meta_controlled_by(&owner, a));
 	json_add_text(a, meta, STR("name"), name);
 	json_add_text(a, meta, STR("namespace"), o->ns);
 	json_add(a, meta, STR("labels"), labels);

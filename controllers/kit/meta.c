@@ -5,12 +5,12 @@
 #include "controllers/kit/patch.h"
 #include "controllers/kit/ref.h"
 
-bool gc_meta_is_deleting(const struct json *meta)
+bool json_meta_is_deleting(const struct json *meta)
 {
 	return json_is(json_gets(meta, "deletionTimestamp"), JSON_STRING);
 }
 
-bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer)
+bool json_meta_has_finalizer(const struct json *meta, const char *finalizer)
 {
 	const struct json *all = json_gets(meta, "finalizers");
 
@@ -22,7 +22,7 @@ bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer)
 	return false;
 }
 
-const struct json *gc_meta_controller(const struct json *meta)
+const struct json *json_meta_controller(const struct json *meta)
 {
 	const struct json *owners = json_gets(meta, "ownerReferences"), *owner;
 	for (uint32_t i = 0; (owner = list_item(owners, i)); i++) {
@@ -33,7 +33,7 @@ const struct json *gc_meta_controller(const struct json *meta)
 	return NULL;
 }
 
-struct json *gc_meta_controlled_by(const struct gc_ref *owner, struct arena *a)
+struct json *json_meta_controlled_by(const struct gc_ref *owner, struct arena *a)
 {
 	struct json *ref = json_object(a);
 
@@ -46,7 +46,7 @@ struct json *gc_meta_controlled_by(const struct gc_ref *owner, struct arena *a)
 	return ref;
 }
 
-struct gc_ref gc_meta_owner(const struct json *owner, struct str ns)
+struct gc_ref json_meta_owner(const struct json *owner, struct str ns)
 {
 	return (struct gc_ref){
 		.api_version = member_text(owner, "apiVersion"),
@@ -57,7 +57,7 @@ struct gc_ref gc_meta_owner(const struct json *owner, struct str ns)
 	};
 }
 
-struct gc_object gc_meta_object(const struct json *meta, struct str api_version, struct str kind, struct arena *a)
+struct gc_object gc_object_read(const struct json *meta, struct str api_version, struct str kind, struct arena *a)
 {
 	const struct json *refs = json_gets(meta, "ownerReferences");
 	size_t n = json_is(refs, JSON_ARRAY) ? refs->n : 0;
@@ -66,20 +66,20 @@ struct gc_object gc_meta_object(const struct json *meta, struct str api_version,
 		.ref = {api_version, kind, member_text(meta, "namespace"), member_text(meta, "name"), member_text(meta, "uid")},
 		.owners = owners,
 		.n_owners = n,
-		.is_deleting = gc_meta_is_deleting(meta),
-		.has_orphan_finalizer = gc_meta_has_finalizer(meta, GC_FINALIZER_ORPHAN),
-		.has_foreground_finalizer = gc_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND),
+		.is_deleting = json_meta_is_deleting(meta),
+		.has_orphan_finalizer = json_meta_has_finalizer(meta, GC_FINALIZER_ORPHAN),
+		.has_foreground_finalizer = json_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND),
 	};
 
 	for (size_t i = 0; i < n; i++) {
 		const struct json *blocks = json_gets(refs->items[i], "blockOwnerDeletion");
-		owners[i].ref = gc_meta_owner(refs->items[i], o.ref.ns);
+		owners[i].ref = json_meta_owner(refs->items[i], o.ref.ns);
 		owners[i].blocks = json_is(blocks, JSON_BOOL) && blocks->boolean;
 	}
 	return o;
 }
 
-struct json *copy_or_empty(struct arena *a, const struct json *object)
+struct json *json_copy_or_empty(struct arena *a, const struct json *object)
 {
 	return json_is(object, JSON_OBJECT) ? json_copy(a, object) : json_object(a);
 }
@@ -192,7 +192,7 @@ static size_t n_items(const struct json *array)
 	return json_is(array, JSON_ARRAY) ? array->n : 0;
 }
 
-void gc_patch_unrefer(struct buf *out, struct str object_uid, const struct str *uids, size_t n)
+void meta_patch_unrefer(struct buf *out, struct str object_uid, const struct str *uids, size_t n)
 {
 	struct patch p;
 	struct json *refs;
@@ -209,7 +209,7 @@ void gc_patch_unrefer(struct buf *out, struct str object_uid, const struct str *
 	patch_finish(&p, out);
 }
 
-void gc_patch_unrefer_merge(struct buf *out, struct str object_uid, const struct json *meta, const struct str *uids, size_t n)
+void meta_patch_unrefer_merge(struct buf *out, struct str object_uid, const struct json *meta, const struct str *uids, size_t n)
 {
 	const struct json *old = json_gets(meta, "ownerReferences");
 	struct patch p;
@@ -226,7 +226,7 @@ void gc_patch_unrefer_merge(struct buf *out, struct str object_uid, const struct
 	patch_finish(&p, out);
 }
 
-void gc_patch_unblock(struct buf *out, const struct json *meta)
+void meta_patch_unblock(struct buf *out, const struct json *meta)
 {
 	const struct json *old = json_gets(meta, "ownerReferences");
 	struct patch p;
@@ -246,7 +246,7 @@ void gc_patch_unblock(struct buf *out, const struct json *meta)
 	patch_finish(&p, out);
 }
 
-void gc_patch_unblock_merge(struct buf *out, const struct json *meta)
+void meta_patch_unblock_merge(struct buf *out, const struct json *meta)
 {
 	const struct json *old = json_gets(meta, "ownerReferences");
 	struct patch p;
@@ -265,7 +265,7 @@ void gc_patch_unblock_merge(struct buf *out, const struct json *meta)
 	patch_finish(&p, out);
 }
 
-bool gc_patch_finalize(struct buf *out, const struct json *meta, const char *finalizer)
+bool meta_patch_finalize(struct buf *out, const struct json *meta, const char *finalizer)
 {
 	const struct json *old = json_gets(meta, "finalizers");
 	struct patch p;

@@ -12,7 +12,7 @@ enum { ARENA_MAX = 1 << 20 };
 
 bool ownership_controller(const struct json *meta, struct owner_reference *ret)
 {
-	const struct json *ref = gc_meta_controller(meta);
+	const struct json *ref = json_meta_controller(meta);
 
 	if (ref) {
 		*ret = (struct owner_reference){
@@ -43,13 +43,13 @@ enum claim ownership_claim(const struct owner *o, const struct json *meta, bool 
 		}
 		return matches || o->is_deleting ? CLAIM_KEPT : CLAIM_RELEASED;
 	}
-	return matches && !o->is_deleting && !gc_meta_is_deleting(meta) ? CLAIM_ADOPTED : CLAIM_IGNORED;
+	return matches && !o->is_deleting && !json_meta_is_deleting(meta) ? CLAIM_ADOPTED : CLAIM_IGNORED;
 }
 
 struct json *ownership_reference(const struct owner *o, struct arena *a)
 {
 	const struct gc_ref ref = {.api_version = o->api_version, .kind = o->kind, .name = o->name, .uid = o->uid};
-	return gc_meta_controlled_by(&ref, a);
+	return json_meta_controlled_by(&ref, a);
 }
 
 void ownership_write_adoption(const struct owner *o, struct str object_uid, struct buf *out)
@@ -67,7 +67,7 @@ void ownership_write_adoption(const struct owner *o, struct str object_uid, stru
 
 void ownership_write_release(const struct owner *o, struct str object_uid, struct buf *out)
 {
-	gc_patch_unrefer(out, object_uid, &o->uid, 1);
+	meta_patch_unrefer(out, object_uid, &o->uid, 1);
 }
 
 int64_t ownership_ordinal(struct str set, struct str name)
@@ -180,7 +180,7 @@ unsigned route_added(const struct json *meta)
 
 	/* An object first seen while it is being deleted: an earlier process may have missed the
 	 * deletion. */
-	if (gc_meta_is_deleting(meta)) {
+	if (json_meta_is_deleting(meta)) {
 		return route_deleted(meta);
 	}
 	return ownership_controller(meta, &controller) ? ROUTE_OWNER : ROUTE_MATCHING;

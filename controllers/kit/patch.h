@@ -7,12 +7,13 @@
 #include "base/json.h"
 
 /* Removes the references to these uids. meta: the present object's metadata. */
-void gc_patch_unrefer(struct buf *out, struct str object_uid, const struct str *uids, size_t n);
-void gc_patch_unrefer_merge(struct buf *out, struct str object_uid, const struct json *meta, const struct str *uids, size_t n);
+void meta_patch_unrefer(struct buf *out, struct str object_uid, const struct str *uids, size_t n);
+void meta_patch_unrefer_merge(
+	struct buf *out, struct str object_uid, const struct json *meta, const struct str *uids, size_t n);
 /* Sets blockOwnerDeletion to false in all references. */
-void gc_patch_unblock(struct buf *out, const struct json *meta);
-void gc_patch_unblock_merge(struct buf *out, const struct json *meta);
+void meta_patch_unblock(struct buf *out, const struct json *meta);
+void meta_patch_unblock_merge(struct buf *out, const struct json *meta);
 /* Removes one finalizer. Returns false, without a patch, if the object does not have it. */
-bool gc_patch_finalize(struct buf *out, const struct json *meta, const char *finalizer);
+bool meta_patch_finalize(struct buf *out, const struct json *meta, const char *finalizer);
 
 #endif

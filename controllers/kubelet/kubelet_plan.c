@@ -95,7 +95,7 @@ static bool has_exec_probe(const struct json *pod)
 
 bool kubelet_is_to_be_bound(const struct json *pod)
 {
-	return member_text(spec_of(pod), "nodeName").n == 0 && !gc_meta_is_deleting(meta_of(pod)) && !kubelet_is_final(pod) &&
+	return member_text(spec_of(pod), "nodeName").n == 0 && !json_meta_is_deleting(meta_of(pod)) && !kubelet_is_final(pod) &&
 		member_count(spec_of(pod), "schedulingGates") == 0;
 }
 
@@ -178,7 +178,7 @@ static struct kubelet_plan stop(struct arena *a, const struct json *pod, const s
  * behind, and nobody else would delete it. */
 static bool is_stranded(const struct json *pod)
 {
-	return gc_meta_is_deleting(meta_of(pod)) && grace_s(pod) == 0 && member_count(meta_of(pod), "finalizers") == 0;
+	return json_meta_is_deleting(meta_of(pod)) && grace_s(pod) == 0 && member_count(meta_of(pod), "finalizers") == 0;
 }
 
 static struct kubelet_plan remove_stranded(const struct kubelet_look *look)
@@ -211,7 +211,7 @@ struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, cons
 	if (member_text(spec_of(pod), "nodeName").n == 0) {
 		return kubelet_is_to_be_bound(pod) ? bind(a, pod, look) : nothing;
 	}
-	if (gc_meta_is_deleting(meta_of(pod))) {
+	if (json_meta_is_deleting(meta_of(pod))) {
 		wait_ms = stop_after_ms(pod, look) - look->stopping_for_ms;
 		if (wait_ms <= 0 || kubelet_is_final(pod)) {
 			return stop(a, pod, look);
@@ -350,7 +350,7 @@ static struct json *container_status(
 	bool is_kept = json_gets(json_gets(old, "state"), state) && !is_restarted;
 	bool is_ready = role == ROLE_MAIN ? is_running && is_container_ready(w, container)
 					  : role == ROLE_INIT && is_started && (is_running || !is_final(w));
-	struct json *s = copy_or_empty(w->a, old);
+	struct json *s = json_copy_or_empty(w->a, old);
 	json_set(a, s, STR("name"), text(w, name));
 	if (!is_kept) {
 		json_set(a, s, STR("state"), new_state(w, state, old, id, role));
@@ -403,7 +403,7 @@ static void put_condition(const struct writing *w, struct json *conditions, cons
 {
 	const struct json *old = find(conditions, "type", str_of(type)),
 			  *generation = json_gets(json_gets(w->pod, "metadata"), "generation");
-	struct json *c = copy_or_empty(w->a, old);
+	struct json *c = json_copy_or_empty(w->a, old);
 	struct str status = v.is_true ? STR("True") : STR("False");
 	json_set(w->a, c, STR("type"), text(w, str_of(type)));
 	if (!str_eq(member_text(old, "status"), status)) {

@@ -176,7 +176,7 @@ struct json *fake_node_status(struct arena *a, const struct json *node, struct s
 {
 	struct json *list = conditions_over(a, json_gets(json_gets(node, "status"), "conditions"), now),
 		    *changes = json_object(a);
-	if (!list || gc_meta_is_deleting(json_gets(node, "metadata"))) {
+	if (!list || json_meta_is_deleting(json_gets(node, "metadata"))) {
 		return NULL;
 	}
 	json_add(a, changes, STR("conditions"), list);

@@ -210,7 +210,7 @@ static bool put_condition(struct arena *a, struct json *list, struct json *condi
 
 static struct json *copy_member(struct arena *a, const struct json *object, const char *name)
 {
-	return copy_or_empty(a, json_gets(object, name));
+	return json_copy_or_empty(a, json_gets(object, name));
 }
 
 static struct json *with_status(struct arena *a, const struct json *namespace, const char *name, struct json *value)

@@ -42,7 +42,7 @@ struct followed *followed_unref(struct followed *f)
  * would create another one, without end. */
 static bool is_of_history(const struct json *metadata)
 {
-	const struct json *owner = gc_meta_controller(metadata);
+	const struct json *owner = json_meta_controller(metadata);
 
 	return str_is(member_text(owner, "kind"), "History") &&
 		str_starts(member_text(owner, "apiVersion"), STR("annals.dev/"));

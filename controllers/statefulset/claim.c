@@ -24,7 +24,8 @@ struct str claim_name(const struct set *s, const struct json *template, int64_t 
 struct json *claim_make(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a)
 {
 	const struct json *selected = json_gets(s->selector_json, "matchLabels"), *from = json_gets(template, "metadata");
-	struct json *claim = json_object(a), *meta = copy_or_empty(a, from), *all = copy_or_empty(a, json_gets(from, "labels"));
+	struct json *claim = json_object(a), *meta = json_copy_or_empty(a, from),
+		    *all = json_copy_or_empty(a, json_gets(from, "labels"));
 
 	for (uint32_t i = 0; json_is(selected, JSON_OBJECT) && i < selected->n; i++) {
 		json_set(a, all, selected->members[i].name, selected->members[i].value);
@@ -32,7 +33,7 @@ struct json *claim_make(const struct set *s, const struct json *template, int64_
 	json_add(a, claim, STR("apiVersion"), json_string(a, STR("v1")));
 	json_add(a, claim, STR("kind"), json_string(a, STR("PersistentVolumeClaim")));
 	json_add(a, claim, STR("metadata"), meta);
-	json_add(a, claim, STR("spec"), copy_or_empty(a, json_gets(template, "spec")));
+	json_add(a, claim, STR("spec"), json_copy_or_empty(a, json_gets(template, "spec")));
 	json_set(a, meta, STR("name"), json_string(a, claim_name(s, template, ordinal, a)));
 	json_set(a, meta, STR("namespace"), json_string(a, s->owner.ns));
 	json_set(a, meta, STR("labels"), all);
@@ -236,7 +237,7 @@ static void create_claim(struct pass *p, const struct member *m, const struct js
 	const struct json *meta = p->io->claim_meta(p->ctx, name);
 
 	if (meta) {
-		if (gc_meta_is_deleting(meta)) {
+		if (json_meta_is_deleting(meta)) {
 			add_problem(p, problems, arena_printf(p->arena, "pvc " STR_FMT " is being deleted", STR_ARG(name)));
 		}
 		return;

@@ -207,7 +207,7 @@ static enum io_result update_pod(void *ctx, const struct json *pod, struct str *
 	const struct json *meta = json_gets(pod, "metadata"), *volumes = json_gets(json_gets(pod, "spec"), "volumes");
 	const struct target t = {
 		.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = member_text(meta, "name")};
-	struct json *patch_meta, *spec = json_object(a), *labels = copy_or_empty(a, json_gets(meta, "labels"));
+	struct json *patch_meta, *spec = json_object(a), *labels = json_copy_or_empty(a, json_gets(meta, "labels"));
 	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
 	json_add(a, patch_meta, STR("labels"), labels);

@@ -97,7 +97,7 @@ bool set_read(struct set *ret, const struct json *apps, const struct json *beta,
 			.ns = member_text(meta, "namespace"),
 			.name = member_text(meta, "name"),
 			.uid = member_text(meta, "uid"),
-			.is_deleting = gc_meta_is_deleting(meta)},
+			.is_deleting = json_meta_is_deleting(meta)},
 		.object = main,
 		.meta = meta,
 		.generation = number(meta, "generation", 0),
@@ -201,7 +201,7 @@ bool member_read(struct member *ret, const struct json *pod, const struct set *s
 		.uid = member_text(meta, "uid"),
 		.version = member_text(meta, "resourceVersion"),
 		.revision = member_text(labels, LABEL_REVISION),
-		.is_terminating = gc_meta_is_deleting(meta),
+		.is_terminating = json_meta_is_deleting(meta),
 	};
 	ret->ordinal = ownership_ordinal(s->owner.name, ret->name);
 	if (!str_to_int64(member_text(labels, HISTORY_LABEL_GENERATION), &ret->generation)) {
@@ -222,7 +222,7 @@ bool member_read(struct member *ret, const struct json *pod, const struct set *s
 /* Returns a changeable copy of the member and puts it into the object. */
 static struct json *own(struct arena *a, struct json *object, const char *name)
 {
-	struct json *copy = copy_or_empty(a, json_gets(object, name));
+	struct json *copy = json_copy_or_empty(a, json_gets(object, name));
 	json_set(a, object, str_of(name), copy);
 	return copy;
 }
@@ -373,7 +373,7 @@ struct json *member_make(const struct set *s, const struct revision *r, int64_t 
 	if (r) {
 		label_revision(labels, r, a);
 	}
-	spec = copy_or_empty(a, json_gets(template, "spec"));
+	spec = json_copy_or_empty(a, json_gets(template, "spec"));
 	json_set(a, pod, STR("spec"), spec);
 	set_text(a, spec, "hostname", name);
 	if (s->service.n) {

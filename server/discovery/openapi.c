@@ -108,7 +108,7 @@ static void make_v2(struct openapi *o)
 	struct arena a;
 
 	builder_init(&b, o, &a);
-	struct json *document = sorted_by_name(&b, openapi_v2_document(&b, str_of(o->version)));
+	struct json *document = openapi_sorted_by_name(&b, openapi_v2_document(&b, str_of(o->version)));
 	document_init(&o->v2[V2_JSON], NULL, encode(document), json_type);
 	document_init(&o->v2[V2_PROTOBUF], NULL, openapi_v2_pack(document, &a), protobuf_type);
 	arena_done(&a);
@@ -149,7 +149,7 @@ static void make_v3_document(struct openapi *o, const struct version *v)
 		return;
 	}
 	builder_init(&b, o, &a);
-	struct json *document = sorted_by_name(&b, openapi_v3_document(&b, v, str_of(o->version)));
+	struct json *document = openapi_sorted_by_name(&b, openapi_v3_document(&b, v, str_of(o->version)));
 	document_init(add_v3(o), take_ptr(name), encode(document), json_type);
 	arena_done(&a);
 }
@@ -160,7 +160,7 @@ static void make_v3_version(struct openapi *o)
 	struct arena a;
 
 	builder_init(&b, o, &a);
-	struct json *document = sorted_by_name(&b, openapi_v3_version_document(&b, str_of(o->version)));
+	struct json *document = openapi_sorted_by_name(&b, openapi_v3_version_document(&b, str_of(o->version)));
 	document_init(add_v3(o), mem_strdup("version"), encode(document), json_type);
 	arena_done(&a);
 }
@@ -177,12 +177,12 @@ static void make_index(struct openapi *o)
 	paths = json_object(&a);
 	for (size_t i = 0; i < o->n_v3; i++) {
 		struct json *entry = json_object(&a);
-		put_text(&b, entry, "serverRelativeURL",
+		openapi_put_text(&b, entry, "serverRelativeURL",
 			arena_printf(&a, "/openapi/v3/%s?hash=%.*s", o->v3[i].name, HASH_SIZE - 1, o->v3[i].etag + 1).p);
-		put(&b, paths, o->v3[i].name, entry);
+		openapi_put(&b, paths, o->v3[i].name, entry);
 	}
-	put(&b, root, "paths", paths);
-	document_init(&o->index, NULL, encode(sorted_by_name(&b, root)), json_type);
+	openapi_put(&b, root, "paths", paths);
+	document_init(&o->index, NULL, encode(openapi_sorted_by_name(&b, root)), json_type);
 	o->index.etag[0] = '\0';
 	arena_done(&a);
 }
@@ -327,13 +327,13 @@ static struct json *v2_parameter(struct openapi_builder *b, const struct openapi
 	bool is_path = p->groups & PARAMETERS_IN_PATH;
 	struct json *o = json_object(b->arena);
 
-	put_text(b, o, "name", p->name);
-	put_text(b, o, "in", is_path ? "path" : "query");
-	put_text(b, o, "type", p->type);
-	put_text(b, o, "description", p->doc);
-	put(b, o, "uniqueItems", json_bool(b->arena, true));
+	openapi_put_text(b, o, "name", p->name);
+	openapi_put_text(b, o, "in", is_path ? "path" : "query");
+	openapi_put_text(b, o, "type", p->type);
+	openapi_put_text(b, o, "description", p->doc);
+	openapi_put(b, o, "uniqueItems", json_bool(b->arena, true));
 	if (is_path) {
-		put(b, o, "required", json_bool(b->arena, true));
+		openapi_put(b, o, "required", json_bool(b->arena, true));
 	}
 	return o;
 }
@@ -342,11 +342,11 @@ static struct json *body_parameter(struct openapi_builder *b, const struct opena
 {
 	struct json *o = json_object(b->arena);
 
-	put_text(b, o, "name", "body");
-	put_text(b, o, "in", "body");
-	put(b, o, "schema", openapi_payload_ref(b, p, v->body));
+	openapi_put_text(b, o, "name", "body");
+	openapi_put_text(b, o, "in", "body");
+	openapi_put(b, o, "schema", openapi_payload_ref(b, p, v->body));
 	if (v->body != PAYLOAD_DELETE_OPTIONS) {
-		put(b, o, "required", json_bool(b->arena, true));
+		openapi_put(b, o, "required", json_bool(b->arena, true));
 	}
 	return o;
 }
@@ -368,11 +368,11 @@ static void v2_put_response(
 {
 	struct json *response = json_object(b->arena);
 
-	put_text(b, response, "description", doc);
+	openapi_put_text(b, response, "description", doc);
 	if (schema_or_null) {
-		put(b, response, "schema", schema_or_null);
+		openapi_put(b, response, "schema", schema_or_null);
 	}
-	put(b, responses, code, response);
+	openapi_put(b, responses, code, response);
 }
 
 static struct json *v2_responses(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
@@ -398,16 +398,16 @@ static struct json *v2_operation(struct openapi_builder *b, const struct openapi
 	if (v->body != PAYLOAD_NONE) {
 		json_append(b->arena, own, body_parameter(b, p, v));
 	}
-	put(b, o, "tags", text_list(b, tags));
-	put_text(b, o, "description", openapi_operation_doc(b, p, v));
-	put_text(b, o, "operationId", openapi_operation_id(b, p, v));
-	put(b, o, "consumes", text_list(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any_type));
-	put(b, o, "produces", text_list(b, openapi_answer_types(p, v)));
-	put(b, o, "schemes", text_list(b, v2_schemes));
-	put(b, o, "parameters", own);
-	put(b, o, "responses", v2_responses(b, p, v));
-	put_text(b, o, "x-kubernetes-action", v->action);
-	put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
+	openapi_put(b, o, "tags", openapi_text_list(b, tags));
+	openapi_put_text(b, o, "description", openapi_operation_doc(b, p, v));
+	openapi_put_text(b, o, "operationId", openapi_operation_id(b, p, v));
+	openapi_put(b, o, "consumes", openapi_text_list(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any_type));
+	openapi_put(b, o, "produces", openapi_text_list(b, openapi_answer_types(p, v)));
+	openapi_put(b, o, "schemes", openapi_text_list(b, v2_schemes));
+	openapi_put(b, o, "parameters", own);
+	openapi_put(b, o, "responses", v2_responses(b, p, v));
+	openapi_put_text(b, o, "x-kubernetes-action", v->action);
+	openapi_put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
 	return o;
 }
 
@@ -423,10 +423,10 @@ static void v2_add_path(void *ctx, const struct openapi_path *p)
 	struct json *item = json_object(b->arena);
 
 	for (const struct openapi_verb *v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)) {
-		put(b, item, v->method, v2_operation(b, p, v));
+		openapi_put(b, item, v->method, v2_operation(b, p, v));
 	}
-	put(b, item, "parameters", parameters(b, p->parameters));
-	put(b, paths->object, p->path, item);
+	openapi_put(b, item, "parameters", parameters(b, p->parameters));
+	openapi_put(b, paths->object, p->path, item);
 }
 
 /* ---- the document ---- */
@@ -436,23 +436,23 @@ static void put_security(struct openapi_builder *b, struct json *o)
 	struct json *definitions = json_object(b->arena), *token = json_object(b->arena);
 	struct json *security = json_array(b->arena), *requirement = json_object(b->arena);
 
-	put_text(b, token, "type", "apiKey");
-	put_text(b, token, "in", "header");
-	put_text(b, token, "name", "authorization");
-	put_text(b, token, "description", "Bearer token");
-	put(b, definitions, "BearerToken", token);
-	put(b, o, "securityDefinitions", definitions);
-	put(b, requirement, "BearerToken", json_array(b->arena));
+	openapi_put_text(b, token, "type", "apiKey");
+	openapi_put_text(b, token, "in", "header");
+	openapi_put_text(b, token, "name", "authorization");
+	openapi_put_text(b, token, "description", "Bearer token");
+	openapi_put(b, definitions, "BearerToken", token);
+	openapi_put(b, o, "securityDefinitions", definitions);
+	openapi_put(b, requirement, "BearerToken", json_array(b->arena));
 	json_append(b->arena, security, requirement);
-	put(b, o, "security", security);
+	openapi_put(b, o, "security", security);
 }
 
 static struct json *info(struct openapi_builder *b, struct str release)
 {
 	struct json *o = json_object(b->arena);
 
-	put_text(b, o, "title", "annals");
-	put(b, o, "version", json_string(b->arena, release));
+	openapi_put_text(b, o, "title", "annals");
+	openapi_put(b, o, "version", json_string(b->arena, release));
 	return o;
 }
 
@@ -471,10 +471,10 @@ struct json *openapi_v2_document(struct openapi_builder *b, struct str release)
 			}
 		}
 	}
-	put_text(b, o, "swagger", "2.0");
-	put(b, o, "info", info(b, release));
-	put(b, o, "paths", paths.object);
-	put(b, o, "definitions", b->definitions);
+	openapi_put_text(b, o, "swagger", "2.0");
+	openapi_put(b, o, "info", info(b, release));
+	openapi_put(b, o, "paths", paths.object);
+	openapi_put(b, o, "definitions", b->definitions);
 	put_security(b, o);
 	return o;
 }
@@ -489,8 +489,8 @@ static struct json *text_schema(struct openapi_builder *b, const char *type)
 {
 	struct json *schema = json_object(b->arena);
 
-	put_text(b, schema, "type", type);
-	put(b, schema, "uniqueItems", json_bool(b->arena, true));
+	openapi_put_text(b, schema, "type", type);
+	openapi_put(b, schema, "uniqueItems", json_bool(b->arena, true));
 	return schema;
 }
 
@@ -499,12 +499,12 @@ static struct json *v3_parameter(struct openapi_builder *b, const struct openapi
 	bool is_path = p->groups & PARAMETERS_IN_PATH;
 	struct json *o = json_object(b->arena);
 
-	put_text(b, o, "name", p->name);
-	put_text(b, o, "in", is_path ? "path" : "query");
-	put_text(b, o, "description", p->doc);
-	put(b, o, "schema", text_schema(b, p->type));
+	openapi_put_text(b, o, "name", p->name);
+	openapi_put_text(b, o, "in", is_path ? "path" : "query");
+	openapi_put_text(b, o, "description", p->doc);
+	openapi_put(b, o, "schema", text_schema(b, p->type));
 	if (is_path) {
-		put(b, o, "required", json_bool(b->arena, true));
+		openapi_put(b, o, "required", json_bool(b->arena, true));
 	}
 	return o;
 }
@@ -520,7 +520,7 @@ static void put_parameters(struct openapi_builder *b, struct json *o, unsigned g
 		}
 	}
 	if (list->n > 0) {
-		put(b, o, "parameters", list);
+		openapi_put(b, o, "parameters", list);
 	}
 }
 
@@ -531,8 +531,8 @@ static struct json *content(struct openapi_builder *b, const char *const *types,
 
 	for (; *types; types++) {
 		struct json *media = json_object(b->arena);
-		put(b, media, "schema", schema);
-		put(b, o, *types, media);
+		openapi_put(b, media, "schema", schema);
+		openapi_put(b, o, *types, media);
 	}
 	return o;
 }
@@ -546,12 +546,12 @@ static void put_body(struct openapi_builder *b, struct json *o, const struct ope
 		return;
 	}
 	body = json_object(b->arena);
-	put(b, body, "content",
+	openapi_put(b, body, "content",
 		content(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any, openapi_payload_ref(b, p, v->body)));
 	if (v->body != PAYLOAD_DELETE_OPTIONS) {
-		put(b, body, "required", json_bool(b->arena, true));
+		openapi_put(b, body, "required", json_bool(b->arena, true));
 	}
-	put(b, o, "requestBody", body);
+	openapi_put(b, o, "requestBody", body);
 }
 
 static void v3_put_response(
@@ -559,11 +559,11 @@ static void v3_put_response(
 {
 	struct json *response = json_object(b->arena);
 
-	put_text(b, response, "description", doc);
+	openapi_put_text(b, response, "description", doc);
 	if (content_or_null) {
-		put(b, response, "content", content_or_null);
+		openapi_put(b, response, "content", content_or_null);
 	}
-	put(b, responses, code, response);
+	openapi_put(b, responses, code, response);
 }
 
 static struct json *v3_responses(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
@@ -588,14 +588,14 @@ static struct json *v3_operation(struct openapi_builder *b, const struct openapi
 	const char *const tags[] = {openapi_tag(b, p->version), NULL};
 	struct json *o = json_object(b->arena);
 
-	put(b, o, "tags", text_list(b, tags));
-	put_text(b, o, "description", openapi_operation_doc(b, p, v));
-	put_text(b, o, "operationId", openapi_operation_id(b, p, v));
+	openapi_put(b, o, "tags", openapi_text_list(b, tags));
+	openapi_put_text(b, o, "description", openapi_operation_doc(b, p, v));
+	openapi_put_text(b, o, "operationId", openapi_operation_id(b, p, v));
 	put_parameters(b, o, v->parameters);
 	put_body(b, o, p, v);
-	put(b, o, "responses", v3_responses(b, p, v));
-	put_text(b, o, "x-kubernetes-action", v->action);
-	put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
+	openapi_put(b, o, "responses", v3_responses(b, p, v));
+	openapi_put_text(b, o, "x-kubernetes-action", v->action);
+	openapi_put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
 	return o;
 }
 
@@ -606,10 +606,10 @@ static void v3_add_path(void *ctx, const struct openapi_path *p)
 	struct json *item = json_object(b->arena);
 
 	for (const struct openapi_verb *v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)) {
-		put(b, item, v->method, v3_operation(b, p, v));
+		openapi_put(b, item, v->method, v3_operation(b, p, v));
 	}
 	put_parameters(b, item, p->parameters);
-	put(b, paths->object, p->path, item);
+	openapi_put(b, paths->object, p->path, item);
 }
 
 /* ---- documents ---- */
@@ -618,11 +618,11 @@ static struct json *security_schemes(struct openapi_builder *b)
 {
 	struct json *schemes = json_object(b->arena), *token = json_object(b->arena);
 
-	put_text(b, token, "type", "apiKey");
-	put_text(b, token, "in", "header");
-	put_text(b, token, "name", "authorization");
-	put_text(b, token, "description", "Bearer token");
-	put(b, schemes, "BearerToken", token);
+	openapi_put_text(b, token, "type", "apiKey");
+	openapi_put_text(b, token, "in", "header");
+	openapi_put_text(b, token, "name", "authorization");
+	openapi_put_text(b, token, "description", "Bearer token");
+	openapi_put(b, schemes, "BearerToken", token);
 	return schemes;
 }
 
@@ -630,14 +630,14 @@ static struct json *v3_document(struct openapi_builder *b, struct str release, s
 {
 	struct json *o = json_object(b->arena), *info = json_object(b->arena), *components = json_object(b->arena);
 
-	put_text(b, info, "title", "annals");
-	put(b, info, "version", json_string(b->arena, release));
-	put(b, components, "schemas", b->definitions);
-	put(b, components, "securitySchemes", security_schemes(b));
-	put_text(b, o, "openapi", "3.0.0");
-	put(b, o, "info", info);
-	put(b, o, "paths", paths);
-	put(b, o, "components", components);
+	openapi_put_text(b, info, "title", "annals");
+	openapi_put(b, info, "version", json_string(b->arena, release));
+	openapi_put(b, components, "schemas", b->definitions);
+	openapi_put(b, components, "securitySchemes", security_schemes(b));
+	openapi_put_text(b, o, "openapi", "3.0.0");
+	openapi_put(b, o, "info", info);
+	openapi_put(b, o, "paths", paths);
+	openapi_put(b, o, "components", components);
 	return o;
 }
 
@@ -675,11 +675,11 @@ struct json *openapi_v3_version_document(struct openapi_builder *b, struct str r
 	v3_put_response(b, answers, "200", "OK",
 		content(b, json_only, openapi_define(b, type_version_info.definition, &type_version_info)));
 	v3_put_response(b, answers, "401", "Unauthorized", NULL);
-	put(b, get, "tags", text_list(b, tags));
-	put_text(b, get, "description", "get the version of the server");
-	put_text(b, get, "operationId", "getCodeVersion");
-	put(b, get, "responses", answers);
-	put(b, item, "get", get);
-	put(b, paths, "/version/", item);
+	openapi_put(b, get, "tags", openapi_text_list(b, tags));
+	openapi_put_text(b, get, "description", "get the version of the server");
+	openapi_put_text(b, get, "operationId", "getCodeVersion");
+	openapi_put(b, get, "responses", answers);
+	openapi_put(b, item, "get", get);
+	openapi_put(b, paths, "/version/", item);
 	return v3_document(b, release, paths);
 }

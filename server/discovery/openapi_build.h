@@ -24,11 +24,11 @@ struct openapi_builder {
 };
 
 /* Tree building with C strings that live long enough. */
-void put(struct openapi_builder *b, struct json *object, const char *name, struct json *value);
-void put_text(
+void openapi_put(struct openapi_builder *b, struct json *object, const char *name, struct json *value);
+void openapi_put_text(
 	struct openapi_builder *b, struct json *object, const char *name, const char *text); /* nothing when text is NULL */
-struct json *text_list(struct openapi_builder *b, const char *const *texts);                 /* NULL-terminated */
-struct json *sorted_by_name(struct openapi_builder *b, const struct json *j);                /* a copy, all the way down */
+struct json *openapi_text_list(struct openapi_builder *b, const char *const *texts);         /* NULL-terminated */
+struct json *openapi_sorted_by_name(struct openapi_builder *b, const struct json *j);        /* a copy, all the way down */
 
 /* A schema, or a reference to the definition it has made. */
 struct json *openapi_schema(struct openapi_builder *b, const struct type *type);

@@ -11,19 +11,19 @@
 
 /* ---- trees ---- */
 
-void put(struct openapi_builder *b, struct json *object, const char *name, struct json *value)
+void openapi_put(struct openapi_builder *b, struct json *object, const char *name, struct json *value)
 {
 	json_add(b->arena, object, str_of(name), value);
 }
 
-void put_text(struct openapi_builder *b, struct json *object, const char *name, const char *text)
+void openapi_put_text(struct openapi_builder *b, struct json *object, const char *name, const char *text)
 {
 	if (text) {
-		put(b, object, name, json_string(b->arena, str_of(text)));
+		openapi_put(b, object, name, json_string(b->arena, str_of(text)));
 	}
 }
 
-struct json *text_list(struct openapi_builder *b, const char *const *texts)
+struct json *openapi_text_list(struct openapi_builder *b, const char *const *texts)
 {
 	struct json *list = json_array(b->arena);
 
@@ -52,7 +52,7 @@ static struct json *sorted_object(struct openapi_builder *b, const struct json *
 		qsort(members, j->n, sizeof(*members), member_cmp);
 	}
 	for (uint32_t i = 0; i < j->n; i++) {
-		json_add(b->arena, o, members[i].name, sorted_by_name(b, members[i].value));
+		json_add(b->arena, o, members[i].name, openapi_sorted_by_name(b, members[i].value));
 	}
 	return o;
 }
@@ -62,12 +62,12 @@ static struct json *sorted_items(struct openapi_builder *b, const struct json *j
 	struct json *list = json_array(b->arena);
 
 	for (uint32_t i = 0; i < j->n; i++) {
-		json_append(b->arena, list, sorted_by_name(b, j->items[i]));
+		json_append(b->arena, list, openapi_sorted_by_name(b, j->items[i]));
 	}
 	return list;
 }
 
-struct json *sorted_by_name(struct openapi_builder *b, const struct json *j)
+struct json *openapi_sorted_by_name(struct openapi_builder *b, const struct json *j)
 {
 	if (j->kind == JSON_OBJECT) {
 		return sorted_object(b, j);
@@ -81,7 +81,7 @@ struct json *openapi_ref(struct openapi_builder *b, const char *name)
 {
 	struct json *ref = json_object(b->arena);
 
-	put(b, ref, "$ref", json_string(b->arena, arena_printf(b->arena, "%s%s", b->dialect->ref_prefix, name)));
+	openapi_put(b, ref, "$ref", json_string(b->arena, arena_printf(b->arena, "%s%s", b->dialect->ref_prefix, name)));
 	return ref;
 }
 
@@ -101,7 +101,7 @@ static struct json *open_for_siblings(struct openapi_builder *b, struct json *sc
 	all_of = json_array(b->arena);
 	json_append(b->arena, all_of, schema);
 	wrapper = json_object(b->arena);
-	put(b, wrapper, "allOf", all_of);
+	openapi_put(b, wrapper, "allOf", all_of);
 	return wrapper;
 }
 
@@ -114,10 +114,10 @@ static void put_one_of(struct openapi_builder *b, struct json *schema, const cha
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		struct json *option = json_object(b->arena);
-		put_text(b, option, "type", types[i]);
+		openapi_put_text(b, option, "type", types[i]);
 		json_append(b->arena, one_of, option);
 	}
-	put(b, schema, "oneOf", one_of);
+	openapi_put(b, schema, "oneOf", one_of);
 }
 
 static const struct {
@@ -145,19 +145,19 @@ static void put_type(struct openapi_builder *b, struct json *schema, enum type_k
 	if (scalars[kind].other_type && b->dialect->has_one_of) {
 		put_one_of(b, schema, scalars[kind].type, scalars[kind].other_type);
 	} else {
-		put_text(b, schema, "type", scalars[kind].type);
+		openapi_put_text(b, schema, "type", scalars[kind].type);
 	}
-	put_text(b, schema, "format", scalars[kind].format);
+	openapi_put_text(b, schema, "format", scalars[kind].format);
 }
 
 static void put_list(struct openapi_builder *b, struct json *schema, const struct type *type)
 {
 	static const char *const names[] = {[LIST_ATOMIC] = "atomic", [LIST_SET] = "set", [LIST_MAP] = "map"};
 
-	put(b, schema, "items", openapi_schema(b, type->elem));
-	put_text(b, schema, "x-kubernetes-list-type", names[type->list_type]);
+	openapi_put(b, schema, "items", openapi_schema(b, type->elem));
+	openapi_put_text(b, schema, "x-kubernetes-list-type", names[type->list_type]);
 	if (type->list_type == LIST_MAP) {
-		put(b, schema, "x-kubernetes-list-map-keys", text_list(b, type->list_keys));
+		openapi_put(b, schema, "x-kubernetes-list-map-keys", openapi_text_list(b, type->list_keys));
 	}
 }
 
@@ -178,15 +178,15 @@ static struct json *field_schema(struct openapi_builder *b, const struct field *
 		json_set(b->arena, schema, STR("description"), json_string(b->arena, str_of(f->doc)));
 	}
 	if (f->default_json && !(f->flags & FIELD_SILENT_DEFAULT)) {
-		put(b, schema, "default", default_value(b, f->default_json));
+		openapi_put(b, schema, "default", default_value(b, f->default_json));
 	}
 	if (f->flags & (FIELD_PATCH_MERGE | FIELD_RETAIN_KEYS)) {
-		put_text(b, schema, "x-kubernetes-patch-strategy",
+		openapi_put_text(b, schema, "x-kubernetes-patch-strategy",
 			!(f->flags & FIELD_RETAIN_KEYS)          ? "merge"
 				: (f->flags & FIELD_PATCH_MERGE) ? "merge,retainKeys"
 								 : "retainKeys");
 	}
-	put_text(b, schema, "x-kubernetes-patch-merge-key", f->merge_key);
+	openapi_put_text(b, schema, "x-kubernetes-patch-merge-key", f->merge_key);
 	return schema;
 }
 
@@ -195,31 +195,31 @@ static void put_fields(struct openapi_builder *b, struct json *schema, const str
 	struct json *properties = json_object(b->arena), *required = json_array(b->arena);
 
 	for (const struct field *f = type->fields; f && f->name; f++) {
-		put(b, properties, f->name, field_schema(b, f));
+		openapi_put(b, properties, f->name, field_schema(b, f));
 		if (f->flags & FIELD_MANDATORY) {
 			json_append(b->arena, required, json_string(b->arena, str_of(f->name)));
 		}
 	}
-	put(b, schema, "properties", properties);
+	openapi_put(b, schema, "properties", properties);
 	if (required->n > 0) {
-		put(b, schema, "required", required);
+		openapi_put(b, schema, "required", required);
 	}
 }
 
 /* Describes the type's structure, whether or not it has a name. */
 static void put_structure(struct openapi_builder *b, struct json *schema, const struct type *type)
 {
-	put_text(b, schema, "description", type->doc);
+	openapi_put_text(b, schema, "description", type->doc);
 	put_type(b, schema, type->kind);
 	if (type->kind == TYPE_OBJECT) {
 		put_fields(b, schema, type);
 	} else if (type->kind == TYPE_MAP) {
-		put(b, schema, "additionalProperties", openapi_schema(b, type->elem));
+		openapi_put(b, schema, "additionalProperties", openapi_schema(b, type->elem));
 	} else if (type->kind == TYPE_LIST) {
 		put_list(b, schema, type);
 	}
 	if (type->is_atomic) {
-		put_text(b, schema, "x-kubernetes-map-type", "atomic");
+		openapi_put_text(b, schema, "x-kubernetes-map-type", "atomic");
 	}
 }
 
@@ -232,7 +232,7 @@ static struct json *claim_definition(struct openapi_builder *b, const char *name
 		return NULL;
 	}
 	schema = json_object(b->arena);
-	put(b, b->definitions, name, schema);
+	openapi_put(b, b->definitions, name, schema);
 	return schema;
 }
 
@@ -242,15 +242,15 @@ struct json *openapi_gvk(struct openapi_builder *b, const char *group, const cha
 {
 	struct json *gvk = json_object(b->arena);
 
-	put_text(b, gvk, "group", group);
-	put_text(b, gvk, "version", version);
-	put_text(b, gvk, "kind", kind);
+	openapi_put_text(b, gvk, "group", group);
+	openapi_put_text(b, gvk, "version", version);
+	openapi_put_text(b, gvk, "kind", kind);
 	return gvk;
 }
 
 static void put_gvks(struct openapi_builder *b, struct json *schema, struct json *gvks)
 {
-	put(b, schema, "x-kubernetes-group-version-kind", gvks);
+	openapi_put(b, schema, "x-kubernetes-group-version-kind", gvks);
 }
 
 static struct json *one_gvk(struct openapi_builder *b, const struct version *version, const char *kind)
@@ -322,7 +322,7 @@ struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *k
 	if (schema) {
 		put_structure(b, schema, version_type(kind, version));
 		if (!version_type(kind, version)->doc) {
-			put_text(b, schema, "description", kind->doc);
+			openapi_put_text(b, schema, "description", kind->doc);
 		}
 		(is_served(b, kind, version) ? put_gvks : put_common_gvks)(b, schema, one_gvk(b, version, kind->kind));
 	}
@@ -342,11 +342,11 @@ static void put_items(struct openapi_builder *b, struct json *schema, struct jso
 	static const char *const required[] = {"items", NULL};
 	struct json *items = json_object(b->arena);
 
-	put_text(b, items, "description", "The objects.");
-	put_text(b, items, "type", "array");
-	put(b, items, "items", item);
-	put(b, json_gets(schema, "properties"), "items", items);
-	put(b, schema, "required", text_list(b, required));
+	openapi_put_text(b, items, "description", "The objects.");
+	openapi_put_text(b, items, "type", "array");
+	openapi_put(b, items, "items", item);
+	openapi_put(b, json_gets(schema, "properties"), "items", items);
+	openapi_put(b, schema, "required", openapi_text_list(b, required));
 }
 
 /* "io.k8s.api.apps.v1.ControllerRevision" and "ControllerRevisionList" make "io.k8s.api.apps.v1.ControllerRevisionList". */
@@ -364,7 +364,8 @@ struct json *openapi_define_list(struct openapi_builder *b, const struct kind *k
 	struct json *schema = claim_definition(b, name);
 
 	if (schema) {
-		put_text(b, schema, "description", arena_printf(b->arena, "A list of objects of kind %s.", kind->kind).p);
+		openapi_put_text(
+			b, schema, "description", arena_printf(b->arena, "A list of objects of kind %s.", kind->kind).p);
 		put_structure(b, schema, &list_type);
 		put_items(b, schema, openapi_define_kind(b, kind, version));
 		put_gvks(b, schema, one_gvk(b, version, kind->list_kind));

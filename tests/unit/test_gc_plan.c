@@ -81,18 +81,18 @@ static void bench_unrefer(const struct bench *b, struct str *rest, struct buf *o
 		uids[n] = word;
 	}
 	buf_adds(out, "strategic ");
-	gc_patch_unrefer(out, uid, uids, n);
+	meta_patch_unrefer(out, uid, uids, n);
 	buf_adds(out, "\nmerge ");
-	gc_patch_unrefer_merge(out, uid, b->meta, uids, n);
+	meta_patch_unrefer_merge(out, uid, b->meta, uids, n);
 	buf_addc(out, '\n');
 }
 
 static void bench_unblock(const struct bench *b, struct buf *out)
 {
 	buf_adds(out, "strategic ");
-	gc_patch_unblock(out, b->meta);
+	meta_patch_unblock(out, b->meta);
 	buf_adds(out, "\nmerge ");
-	gc_patch_unblock_merge(out, b->meta);
+	meta_patch_unblock_merge(out, b->meta);
 	buf_addc(out, '\n');
 }
 
@@ -103,7 +103,7 @@ static void bench_finalize(const struct bench *b, struct str *rest, struct buf *
 	assert_true(word.n < sizeof(finalizer));
 	snprintf(finalizer, sizeof(finalizer), STR_FMT, STR_ARG(word));
 	size_t n = out->n;
-	bool has_it = gc_patch_finalize(out, b->meta, finalizer);
+	bool has_it = meta_patch_finalize(out, b->meta, finalizer);
 	assert_int_equal(has_it, out->n > n);
 	buf_adds(out, has_it ? "\n" : "the object does not have it\n");
 }
