@@ -13,6 +13,7 @@ enum {
 	/* Bytes; an object with half as long a name is left out, and the status says so. */
 	KEY_MAX = 4096,
 	STANDING_MS = 60 * 1000, /* see ledger_standing() */
+	SKIPPED_MS = 30 * 1000,  /* a condition that lasts longer would keep `kubectl wait` waiting in vain */
 	KINDS_MAX = 4096,        /* kinds that were ever recorded; further ones are not */
 	PROBLEM_MAX = 1024,      /* what a Recorder's status may hold */
 	/* The keys that the queue holds at once. A list of 100,000 new objects does not fill it:
@@ -629,7 +630,7 @@ enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind 
 	pthread_mutex_lock(&l->lock);
 	bool is_behind = kind->cohorts[!kind->cohort] > 0 && kind->checkpoint && now_ms - kind->checkpoint_at_ms > STANDING_MS;
 	bool has_skipped =
-		kind->skipped_at_ms && kind->skipped_at_ms >= since_ms && now_ms - kind->skipped_at_ms <= STANDING_MS;
+		kind->skipped_at_ms && kind->skipped_at_ms >= since_ms && now_ms - kind->skipped_at_ms <= SKIPPED_MS;
 	pthread_mutex_unlock(&l->lock);
 	return is_behind ? LEDGER_BEHIND : has_skipped ? LEDGER_SKIPPED : LEDGER_UP_TO_DATE;
 }

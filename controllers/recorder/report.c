@@ -66,7 +66,7 @@ static struct verdict verdict_of(const struct report *report)
 	static const struct verdict verdicts[] = {
 		[LEDGER_UP_TO_DATE] = {true, "Following", "all that is named is followed"},
 		[LEDGER_BEHIND] = {false, "Behind", "changes have waited for more than a minute"},
-		[LEDGER_SKIPPED] = {false, "Skipped", "states were skipped in the last minute: the changes after them say so"},
+		[LEDGER_SKIPPED] = {false, "Skipped", "states were skipped in the last half minute: the changes after them say so"},
 	};
 	static const struct verdict not_followed = {false, "NotFollowed", "not all that is named is followed"};
 

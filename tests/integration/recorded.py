@@ -51,7 +51,7 @@ class Recorded:
         made = server.post(f"{V1}/namespaces/{namespace}/histories", {
             "metadata": {"name": history_name(kind, subject["namespace"], name, group)}, "spec": {"subject": subject}})
         assert made.status == 201, made
-        self.history = made.json
+        self.history, self.last = made.json, None
         self.seen = made.json["metadata"]["resourceVersion"]
 
     def get(self):
@@ -87,7 +87,11 @@ class Recorded:
                           "uid": self.history["metadata"]["uid"], "controller": True}, "change": said, **({"historyLimit": limit} if limit else {})}
         if type != "Deleted":
             live = self.get()
-            said.update(uid=live["metadata"]["uid"], apiVersion=live["apiVersion"], resourceVersion=live["metadata"]["resourceVersion"])
+            version = live["metadata"]["resourceVersion"]
+            said.update(uid=live["metadata"]["uid"], apiVersion=live["apiVersion"], resourceVersion=version)
+            if self.last and type == "Changed":
+                said.setdefault("afterResourceVersion", self.last)
+            self.last = version
             spec["data"] = state or state_of(live)
         answer = self.server.post(f"{V1}/namespaces/{self.namespace}/snapshots", {"spec": spec})
         assert answer.status == 201, answer

@@ -79,7 +79,7 @@ class Store:
         return path
 
     def do_import(self, path, *flags, **more):
-        return annals("import", path, *self.flags, *flags, timeout=processes.LONG_PATIENCE, **more)
+        return annals("import", path, *self.flags, *flags, patience=processes.LONG_PATIENCE, **more)
 
     def imports(self, path, *flags, **more):
         done = self.do_import(path, *flags, **more)

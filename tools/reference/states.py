@@ -57,7 +57,7 @@ CONDITIONS = [
         ("True", "Following", "Every change is recorded."),
         ("False", "NotFollowed", "The resources that the message names are not followed, or not yet."),
         ("False", "Behind", "Changes have waited for more than a minute."),
-        ("False", "Skipped", "In the last minute a change was written before which states are missing."),
+        ("False", "Skipped", "In the last half minute a change was written before which states are missing."),
     ]),
     ("Recorder", ["controllers/recorder/report.c"], "Overridden", "Other Recorders record objects that this one selects. Absent where there is none.", [
         ("True", "AnotherSortsFirst", "The message lists the resources, and the Recorder whose name sorts first."),
