@@ -298,9 +298,10 @@ static const struct type type_gap = {
 		},
 };
 
-#define CHANGE_TYPE_TEXT                                                                                                   \
-	"Created, Changed or Deleted. Released: no Recorder selects the object any more, so its states are not recorded. " \
-	"Adopted: a Recorder selects it again."
+#define CHANGE_TYPE_TEXT                                                                                                         \
+	"Created, Changed or Deleted. Released: no Recorder selects the object any more, so its states are not recorded. "       \
+	"Adopted: a Recorder selects it again. Rerecorded: nobody changed the object, but its state is recorded by other rules " \
+	"or in another API version."
 #define CHANGE_FIELDS                                                                                                          \
 	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                  \
 		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},              \
@@ -473,9 +474,25 @@ bool change_is_stateless(const struct json *change)
 	return change_is_deletion(change) || str_is(member_text(change, "type"), "Released");
 }
 
+bool change_is_rerecorded(const struct json *change)
+{
+	return str_is(member_text(change, "type"), "Rerecorded");
+}
+
+static void check_rerecorded(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const char *const of_somebody[] = {"managers", "cause", "paths", "morePaths"};
+
+	for (size_t i = 0; change_is_rerecorded(change) && i < ARRAY_SIZE(of_somebody); i++) {
+		if (json_gets(change, of_somebody[i])) {
+			refuse_forbidden(e, WHERE_NAMED(at, of_somebody[i]), "must be absent when type is Rerecorded");
+		}
+	}
+}
+
 void check_change(struct field_errors *e, const struct where *at, const struct json *change)
 {
-	static const char *const types[] = {"Created", "Changed", "Deleted", "Released", "Adopted", NULL};
+	static const char *const types[] = {"Created", "Changed", "Deleted", "Released", "Adopted", "Rerecorded", NULL};
 	static const char *const texts[] = {
 		"cause", "resourceVersion", "uid", "apiVersion", "writeDigest", "afterResourceVersion"};
 
@@ -486,6 +503,7 @@ void check_change(struct field_errors *e, const struct where *at, const struct j
 	check_not_negative(e, WHERE(at, "morePaths"), json_gets(change, "morePaths"));
 	check_not_negative(e, WHERE(at, "generation"), json_gets(change, "generation"));
 	check_gap(e, at, change);
+	check_rerecorded(e, at, change);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		check_text_length(e, WHERE_NAMED(at, texts[i]), member_text(change, texts[i]));
 	}
@@ -562,19 +580,32 @@ static const struct json *last_state_change(const struct json *changes)
 	return NULL;
 }
 
+/* A change of type Rerecorded may have no revision. */
+static const struct json *last_revision_change(const struct json *changes)
+{
+	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
+		const struct json *change = changes->items[i - 1];
+		if (!change_is_stateless(change) && !(change_is_rerecorded(change) && !member_text(change, "revision").n)) {
+			return change;
+		}
+	}
+	return NULL;
+}
+
 /* The status repeats the last state of its last change: both must be the same. */
 static void check_last(const struct json *status, const struct record_report *to)
 {
 	const struct json *change = last_state_change(json_gets(status, "changes")), *revision = json_gets(status, "revision");
+	const struct json *made = last_revision_change(json_gets(status, "changes"));
 	struct str digest = member_text(change, "digest");
 
 	if (change && digest.n > 0 && !str_eq(digest, member_text(status, "digest"))) {
 		report(to, RECORD_ALTERED, change, "has another digest than the status of the History");
 	}
-	if (change &&
-		(!str_eq(member_text(change, "revision"), member_text(revision, "name")) ||
-			member_int(change, "number") != member_int(revision, "revision"))) {
-		report(to, RECORD_ALTERED, change, "names another revision than the status of the History");
+	if (made &&
+		(!str_eq(member_text(made, "revision"), member_text(revision, "name")) ||
+			member_int(made, "number") != member_int(revision, "revision"))) {
+		report(to, RECORD_ALTERED, made, "names another revision than the status of the History");
 	}
 }
 
@@ -612,7 +643,9 @@ struct str record_digest(const struct json *status, struct str revision)
 {
 	const struct json *change = record_change_to(status, revision);
 	struct str digest = member_text(change, "digest");
-	bool is_last = str_eq(member_text(json_gets(status, "revision"), "name"), revision);
+	const struct json *changes = json_gets(status, "changes");
+	bool is_last = str_eq(member_text(json_gets(status, "revision"), "name"), revision) &&
+		last_state_change(changes) == last_revision_change(changes);
 
 	return digest.n > 0 || !is_last ? digest : member_text(status, "digest");
 }
@@ -623,7 +656,7 @@ static int64_t first_number(const struct json *status)
 	const struct json *changes = json_gets(status, "changes"), *change;
 
 	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
-		if (!change_is_stateless(change)) {
+		if (member_text(change, "revision").n > 0) {
 			return member_int(change, "number");
 		}
 	}

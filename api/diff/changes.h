@@ -62,6 +62,8 @@ void check_pointers(struct field_errors *e, const struct where *at, const struct
 bool change_is_deletion(const struct json *change);
 /* Does the change lead to no state? A deletion does, and so does the release of an object that no Recorder selects any more. */
 bool change_is_stateless(const struct json *change);
+/* Did nobody change the object, so that only the form of its recorded state differs? */
+bool change_is_rerecorded(const struct json *change);
 
 /* ---- is a History as it was recorded? ----
  *

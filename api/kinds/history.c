@@ -180,8 +180,12 @@ static void validate_update(const struct object *o, const struct object *old, st
 static const struct json *last_change(const struct object *o)
 {
 	const struct json *changes = json_gets(object_status(o), "changes");
+	uint32_t n = changes ? changes->n : 0;
 
-	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
+	while (n > 0 && change_is_rerecorded(list_item(changes, n - 1))) {
+		n--; /* nobody made that one */
+	}
+	return n > 0 ? list_item(changes, n - 1) : NULL;
 }
 
 static struct str last_user(const struct object *o)

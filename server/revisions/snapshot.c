@@ -59,6 +59,7 @@ struct snapshot {
 	struct change_user user;   /* who made the change */
 	struct owner_reference owner;
 	struct str digest, prefix;
+	bool has_revision; /* the newest one holds the state, but for its apiVersion */
 	size_t limit;
 	struct arena scratch; /* of the decision under way */
 	struct snapshot_history history;
@@ -516,12 +517,30 @@ static int read_history(struct request *q, struct snapshot *s)
 	return 0;
 }
 
+/* If nobody changed the object, and only its API version is another one, the state needs no other revision. */
+static bool is_another_version(struct request *q, const struct snapshot *s)
+{
+	const struct json *status = json_gets(s->telling->fields, "status");
+	struct str version = member_text(status, "apiVersion");
+	char digest[DIGEST_SIZE];
+
+	if (!change_is_rerecorded(s->change) || !version.n || !json_gets(status, "revision")) {
+		return false;
+	}
+	struct json *state = json_copy(q->a, s->data);
+	json_set(q->a, state, STR("apiVersion"), json_string(q->a, version));
+	digest_of(digest, state, q->a);
+	return str_is(member_text(status, "digest"), digest);
+}
+
 /* The History as it shall be; NULL with q->st. The revision that holds the state must have been decided on, and named. */
 static struct object *told_history(struct request *q, const struct snapshot *s)
 {
 	const struct snapshot_plan *p = &s->plan;
 	const struct snapshot_held held = {
-		.name = p->target ? p->target->name : s->write.name,
+		.name = s->has_revision ? STR("")
+			: p->target     ? p->target->name
+					: s->write.name,
 		.digest = s->digest,
 		.number = p->number,
 		.revisions = (int64_t)(s->history.n + (p->result == SNAPSHOT_CREATED) - s->n_trims),
@@ -594,7 +613,8 @@ static enum decision snapshot_decide(struct request *q, struct write *w)
 	if (s->change && read_history(q, s)) {
 		return DECIDE_REFUSE;
 	}
-	return is_stateless(s) ? decide_tell(q, s) : decide_state(q, s);
+	s->has_revision = s->change && is_another_version(q, s);
+	return is_stateless(s) || s->has_revision ? decide_tell(q, s) : decide_state(q, s);
 }
 
 /* ---- the transaction ---- */
@@ -611,7 +631,7 @@ static void snapshot_extend(struct request *q, struct write *w, struct plan *p)
 	const struct snapshot *s = container_of(w, struct snapshot, write);
 	size_t n_trims = q->is_dry_run ? 0 : s->n_trims;
 
-	if (is_stateless(s)) {
+	if (is_stateless(s) || s->has_revision) {
 		return;
 	}
 	plan_guard_history(p, request_ns(q), s->owner.uid, s->history.revision);
@@ -665,10 +685,11 @@ static struct json *history_of(struct request *q, const struct snapshot *s)
 static struct json *status_of(struct request *q, const struct snapshot *s)
 {
 	struct json *status = json_object(q->a);
-	const char *result = is_stateless(s) ? (is_deletion(s) ? "Deleted" : "Released") : snapshot_result_name(s->plan.result);
+	const enum snapshot_result of_state = s->has_revision ? SNAPSHOT_UNCHANGED : s->plan.result;
+	const char *result = is_stateless(s) ? (is_deletion(s) ? "Deleted" : "Released") : snapshot_result_name(of_state);
 
 	json_add(q->a, status, STR("result"), json_string(q->a, str_of(result)));
-	if (!is_stateless(s)) {
+	if (!is_stateless(s) && !s->has_revision) {
 		json_add(q->a, status, STR("revision"), revision_of(q, s));
 	}
 	if (s->trimmed->n > 0) {
@@ -813,7 +834,8 @@ static void find_who_wrote(struct request *q, struct snapshot *s)
 		.only_value = is_creation ? NULL : only_value(q, s),
 	};
 
-	if (write.state.n > 0 && (is_creation || write.version.n > 0)) {
+	bool is_by_somebody = !change_is_rerecorded(s->change);
+	if (is_by_somebody && write.state.n > 0 && (is_creation || write.version.n > 0)) {
 		change_user_find(q, &s->user, &write);
 	} else {
 		snapshot_start(q, s);

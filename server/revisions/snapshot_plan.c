@@ -121,7 +121,7 @@ static struct json *entry_of(
 			json_add(a, entry, str_of(kept[i]), value);
 		}
 	}
-	if (!change_is_stateless(change)) {
+	if (!change_is_stateless(change) && held->name.n > 0) {
 		json_add(a, entry, STR("revision"), json_string(a, held->name));
 		json_add(a, entry, STR("number"), json_int(a, held->number));
 	}
@@ -186,10 +186,13 @@ static void note_state(struct json *status, const struct json *change, const str
 	for (size_t i = 0; i < ARRAY_SIZE(of_change); i++) {
 		set_member(status, of_change[i], json_gets(change, of_change[i]), a);
 	}
+	set_member(status, "digest", json_string(a, held->digest), a);
+	if (held->name.n == 0) {
+		return;
+	}
 	json_add(a, revision, STR("name"), json_string(a, held->name));
 	json_add(a, revision, STR("revision"), json_int(a, held->number));
 	set_member(status, "deletionTime", NULL, a);
-	set_member(status, "digest", json_string(a, held->digest), a);
 	set_member(status, "revision", revision, a);
 	set_member(status, "revisions", json_int(a, held->revisions), a);
 }

@@ -46,7 +46,8 @@ enum { CHANGES_MAX = 50, CHANGES_BYTES_MAX = 64 << 10 };
 
 /* The place that the state got in the history. A deletion has none. */
 struct snapshot_held {
-	struct str name, digest; /* of the revision that holds it */
+	struct str name;   /* of the revision that holds it; empty: the one before holds it, in another API version */
+	struct str digest; /* of the state */
 	int64_t number;
 	int64_t revisions; /* how many there are afterwards */
 };

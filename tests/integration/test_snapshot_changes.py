@@ -107,6 +107,27 @@ def test_deleted_and_made_again(server, store):
     assert mod_revision(store, "controllerrevisions", name) == before and len(it.revisions()) == 1
 
 
+def test_nobodys_change_of_the_api_version_needs_no_revision(server, store):
+    it = Recording(server)
+    first = it.take({"apiVersion": "g/v1beta1", "x": 1}, "Created", apiVersion="g/v1beta1")["revision"]
+    before = mod_revision(store, "controllerrevisions", first["name"])
+    said = it.take({"apiVersion": "g/v1", "x": 1}, "Rerecorded", apiVersion="g/v1", resourceVersion="7")
+    assert said == {"result": "Unchanged", "history": {"name": "web", "resourceVersion": it.version}}
+    status = it.status()
+    assert status["revision"] == first and status["apiVersion"] == "g/v1" and status["revisions"] == 1
+    [created, change] = status["changes"]
+    assert {key: change.get(key) for key in ("type", "resourceVersion", "revision", "number", "user")} == {
+        "type": "Rerecorded", "resourceVersion": "7", "revision": None, "number": None, "user": None}
+    assert change["digest"] == status["digest"] != created["digest"]
+    assert mod_revision(store, "controllerrevisions", first["name"]) == before and len(it.revisions()) == 1
+    # Other rules make another state: later differences are computed from it.
+    other = it.take({"apiVersion": "g/v1", "x": 2}, "Rerecorded", apiVersion="g/v1")
+    assert (other["result"], other["revision"]["revision"]) == ("Created", 2)
+    # An older version and another state at once need a revision, too.
+    it.take({"apiVersion": "g/v1beta1", "x": 3}, "Rerecorded", apiVersion="g/v1beta1")
+    assert len(it.revisions()) == 3 and it.status()["revisions"] == 3
+
+
 def test_version_of_the_history_is_a_guard(server):
     it = Recording(server)
     it.take({"x": 1})
@@ -201,7 +222,9 @@ CHANGE = {"type": "Changed", "time": "2026-01-02T03:04:05Z", "uid": "u", "apiVer
     ({"historyResourceVersion": ""}, "historyResourceVersion"), ({"historyResourceVersion": "new"}, "historyResourceVersion"),
     ({"managers": ["m"] * 9}, "managers"), ({"managers": ["m" * 129]}, "managers[0]"), ({"paths": ["/"] * 33}, "paths"), ({"paths": ["p" * 257]}, "paths[0]"),
     ({"ignore": ["/"] * 65}, "ignore"), ({"ignore": ["/" * 513]}, "ignore[0]"),
-    ({"ignore": ["/a", "b"]}, "ignore[1]"), ({"ignore": ["/a~2"]}, "ignore[0]"), ({"cause": "c" * 1025}, "cause"), ({"morePaths": -1}, "morePaths")])
+    ({"ignore": ["/a", "b"]}, "ignore[1]"), ({"ignore": ["/a~2"]}, "ignore[0]"), ({"cause": "c" * 1025}, "cause"), ({"morePaths": -1}, "morePaths"),
+    ({"type": "Rerecorded", "managers": ["m"]}, "managers"), ({"type": "Rerecorded", "paths": ["/a"]}, "paths"),
+    ({"type": "Rerecorded", "cause": "c"}, "cause")])
 def test_wrong_changes_are_refused_by_field(annals, change, field):
     owner = {"apiVersion": ANNALS, "kind": "History", "name": "x", "uid": "u", "controller": True}
     refused = annals.post(SNAPSHOTS, {"spec": {"owner": owner, "data": {}, "change": {**CHANGE, **change}}})

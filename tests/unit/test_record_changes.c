@@ -270,6 +270,23 @@ static void test_record__of_the_first_release_is_unverified(void **state _unused
 	assert_str(doubts_about(FIRST, "{\"type\":\"Changed\",\"revision\":\"b\",\"number\":2}", 2), "a");
 }
 
+#define TWO "{\"digest\":\"%s\",\"revision\":{\"name\":\"a\",\"revision\":%d},\"totalChanges\":2,\"changes\":[%s,%s]}"
+
+/* Only the API version is another one, so the revision before holds the state. */
+static void test_record__a_change_of_nobody_may_have_no_revision(void **state _unused_)
+{
+	char print[CHANGE_PRINT_SIZE];
+	change_print(print, parse(FIRST), &arena);
+	struct str next = arena_printf(&arena, "{\"type\":\"Rerecorded\",\"digest\":\"db\",\"previous\":\"%s\"}", print);
+	struct str good = arena_printf(&arena, TWO, "db", 1, FIRST, next.p);
+	struct str old = arena_printf(&arena, TWO, "db", 1, OLD, next.p);
+	assert_str(doubts(good.p), "");
+	assert_str(doubts(arena_printf(&arena, TWO, "dx", 1, FIRST, next.p).p), "a");
+	assert_str(doubts(arena_printf(&arena, TWO, "db", 2, FIRST, next.p).p), "a");
+	assert_str(record_digest(parse(good.p), STR("a")), "da");
+	assert_str(record_digest(parse(old.p), STR("a")), ""); /* that of the status is of the other version */
+}
+
 #define STATUS                                                                                                                    \
 	"{\"digest\":\"db\",\"revision\":{\"name\":\"b\",\"revision\":2},\"revisions\":2,\"totalChanges\":%d,\"changes\":[" FIRST \
 	",{\"type\":\"Changed\",\"revision\":\"b\",\"number\":2}]}"
@@ -336,6 +353,7 @@ int main(void)
 		TEST_TREE(test_record__print_is_that_of_the_canonical_text),
 		TEST_TREE(test_record__changes_are_a_chain),
 		TEST_TREE(test_record__of_the_first_release_is_unverified),
+		TEST_TREE(test_record__a_change_of_nobody_may_have_no_revision),
 		TEST_TREE(test_record__states_have_their_digests),
 		TEST_TREE(test_record__what_is_missing_was_not_trimmed),
 	};

@@ -265,7 +265,8 @@ type DependentStatus struct {
 // HistoryChange: A change of the object.
 type HistoryChange struct {
 	// Created, Changed or Deleted. Released: no Recorder selects the object any more, so its
-	// states are not recorded. Adopted: a Recorder selects it again.
+	// states are not recorded. Adopted: a Recorder selects it again. Rerecorded: nobody changed
+	// the object, but its state is recorded by other rules or in another API version.
 	Type string `json:"type"`
 
 	// When the change was noticed.
@@ -613,7 +614,8 @@ type ServerStorageVersion struct {
 // SnapshotChange: The change that led to the state, which is added to the History.
 type SnapshotChange struct {
 	// Created, Changed or Deleted. Released: no Recorder selects the object any more, so its
-	// states are not recorded. Adopted: a Recorder selects it again.
+	// states are not recorded. Adopted: a Recorder selects it again. Rerecorded: nobody changed
+	// the object, but its state is recorded by other rules or in another API version.
 	Type string `json:"type"`
 
 	// When the change was noticed.
