@@ -1,4 +1,5 @@
 /* The command log. Each History lists its last changes itself, so revisions are only read for -p. */
+#include "api/diff/changes.h"
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "cli/common/command.h"
@@ -167,6 +168,10 @@ static void write_change(
 
 	if (str_is(member_text(change, "type"), "Released")) {
 		buf_adds(out, "(no Recorder selects the object any more)\n");
+		return;
+	}
+	if (change_is_rerecorded(change)) {
+		buf_adds(out, "(nobody changed the object: its Recorder has other rules, or reads another API version)\n");
 		return;
 	}
 	if ((!states[0] && !e->is_first) || (!states[1] && !is_deleted)) {

@@ -386,15 +386,18 @@ struct revision *revisions_today(const struct kubectl *k, const struct revisions
 }
 
 /* The revision of the last change that led to another state than today's. Its number may be lower than that of an older
- * one. */
+ * one. Before a change that nobody made, the object was in the same state, recorded in another form. */
 static struct revision *before_of_changes(const struct revisions *r, const struct revision *today)
 {
 	const struct json *changes = json_gets(json_gets(r->history, "status"), "changes");
+	bool is_form = false;
 	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
-		struct revision *one = revisions_by_name(r, member_text(changes->items[i - 1], "revision"));
-		if (one && one != today) {
+		const struct json *change = changes->items[i - 1];
+		struct revision *one = revisions_by_name(r, member_text(change, "revision"));
+		if (one && one != today && !is_form) {
 			return one;
 		}
+		is_form = change_is_rerecorded(change) || (is_form && change_is_stateless(change));
 	}
 	return NULL;
 }
@@ -404,7 +407,8 @@ struct revision *revisions_before(const struct kubectl *k, const struct revision
 	const struct revision *today = revisions_today(k, r);
 	struct revision *found = before_of_changes(r, today);
 	for (size_t i = r->n; i > 0 && !found; i--) {
-		found = &r->v[i - 1] != today ? &r->v[i - 1] : NULL;
+		bool is_listed = r->history && record_change_to(json_gets(r->history, "status"), r->v[i - 1].name);
+		found = &r->v[i - 1] != today && !is_listed ? &r->v[i - 1] : NULL;
 	}
 	return found;
 }
@@ -591,6 +595,9 @@ struct str change_by(struct arena *a, const struct json *change)
 	}
 	if (out.n) {
 		buf_printf(&out, " (manager%s)", managers->n > 1 ? "s" : "");
+	}
+	if (change_is_rerecorded(change)) {
+		return STR("<none>");
 	}
 	return user.n ? user : out.n ? arena_dup(a, buf_str(&out)) : STR("<unknown>");
 }

@@ -2,6 +2,7 @@
  * them. Only the user of a change counts, not its field manager: everybody may choose that.
  *
  * Also undo --replace of one object, which goes the same way: plan, dry run, question, writes. */
+#include "api/diff/changes.h"
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "cli/kubectl/kubectl_bulk.h"
@@ -63,12 +64,6 @@ static bool is_since(const struct json *change, int64_t since_us)
 	return time_parse_rfc3339(member_text(change, "time"), &us) && us >= since_us;
 }
 
-/* Nobody made it: its state is only recorded in another form. */
-static bool is_nobodys(const struct json *change)
-{
-	return str_is(member_text(change, "type"), "Rerecorded");
-}
-
 static bool is_users(const struct kubectl *k, const struct json *change)
 {
 	return str_is(member_text(change, "user"), k->by) && !member_is_true(change, "skipped");
@@ -86,12 +81,22 @@ static void note_other(struct kubectl *k, struct buf *out, const struct json *ch
 	}
 }
 
+/* A change that nobody made may have no revision: then the one before it holds the state. */
+static struct str revision_at(const struct json *changes, uint32_t at)
+{
+	struct str name = member_text(changes->items[at], "revision");
+	for (; at > 0 && !name.n && change_is_rerecorded(changes->items[at]); at--) {
+		name = member_text(changes->items[at - 1], "revision");
+	}
+	return name;
+}
+
 static void find_before(const struct json *changes, struct verdict *v)
 {
 	const struct json *first = changes->items[v->first], *previous = v->first ? changes->items[v->first - 1] : NULL;
 	bool is_creation = str_is(member_text(first, "type"), "Created");
 	v->was_absent = previous ? str_is(member_text(previous, "type"), "Deleted") : is_creation;
-	v->before = previous && !v->was_absent ? member_text(previous, "revision") : STR("");
+	v->before = previous && !v->was_absent ? revision_at(changes, v->first - 1) : STR("");
 }
 
 static struct verdict judge(struct kubectl *k, const struct json *history, int64_t since_us)
@@ -103,7 +108,7 @@ static struct verdict judge(struct kubectl *k, const struct json *history, int64
 	buf_init(&others, 64 * 1024);
 	for (uint32_t i = 0; (each = list_item(changes, i)); i++) {
 		bool is_wanted = is_since(each, since_us) && is_users(k, each);
-		if (v.is_user_there && !is_nobodys(each) && !is_users(k, each)) {
+		if (v.is_user_there && !change_is_rerecorded(each) && !is_users(k, each)) {
 			note_other(k, &others, each, n_others++);
 		}
 		if (is_wanted && !v.is_user_there) {
@@ -134,7 +139,7 @@ static struct str what_text(struct bulk *b, const struct revisions *all, const s
 
 /* -1: refused; 1: the Recorder is late, look again; 0. A long queue of a Recorder means that the newest revision is old, so the
  * object itself is read. */
-static int check_present(struct bulk *b, const struct revisions *all)
+static int check_newest(struct bulk *b, const struct revisions *all)
 {
 	bool is_recorded;
 	struct kubectl *k = b->k;
@@ -189,7 +194,7 @@ static int plan_back(struct bulk *b, struct bulk_item *item, const struct revisi
 		bulk_create(b, item, plan.object, before->number);
 		return 0;
 	}
-	int r = check_present(b, all);
+	int r = check_newest(b, all);
 	if (r) {
 		return r;
 	}
@@ -254,7 +259,7 @@ static int plan_chosen(struct bulk *b, struct bulk_item *item, const struct revi
 	}
 	if (number < 0) {
 		const struct revision *before = revisions_before(k, all);
-		int r = before ? check_present(b, all) : kubectl_fail(k, "there is no revision before the newest");
+		int r = before ? check_newest(b, all) : kubectl_fail(k, "there is no revision before the newest");
 		if (r) {
 			return r;
 		}

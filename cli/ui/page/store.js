@@ -8,6 +8,9 @@ const BYTES_MAX = 64 << 20; // of their texts, roughly
 // field manager freely, so managers do not look like a user.
 export function whoOf(change) {
 	const managers = change.managers ?? [];
+	if (change.type === 'Rerecorded') {
+		return 'nobody';
+	}
 	return change.user || (managers.length ? `${managers.join(', ')} (manager${managers.length > 1 ? 's' : ''})` : 'unknown');
 }
 
