@@ -152,6 +152,8 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	ledger_print_of(&shown.print, s.uid, str_of(s.digest));
 	shown.version = s.version;
 	shown.recorder = recording->id;
+	/* on_object() lets a list show only what was recorded before, if the watch resumes. */
+	shown.is_settled = is_listed && f->resume_from;
 	shown.is_replayed = !is_listed && s.version <= f->replayed_to;
 	bool is_news = ledger_show(f->core->ledger, key, &shown);
 	s.after = ledger_succeed(f->core->ledger, key, s.version, is_listed);

@@ -456,6 +456,10 @@ static bool show(struct ledger *l, struct entry *e, const struct ledger_shown *s
 		e->is_seen ? !print_equal(&e->seen, &shown->print) : e->first || e->is_busy || !is_kept(e, &shown->print);
 
 	l->changes += !e->is_seen || e->recorder != shown->recorder;
+	/* A state that waits, or was refused, is not recorded. */
+	if (shown->is_settled && !e->first && !e->is_busy && e->outcome != LEDGER_REFUSED) {
+		e->settled_version = shown->version;
+	}
 	e->is_seen = true;
 	/* The next state is compared with the newest one that is known. */
 	e->seen = is_known ? e->kept : shown->print;
@@ -767,6 +771,7 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 	if (has_work) {
 		ret->change = take_first(l, e);
 		ret->has_history = e->history_version > 0;
+		ret->settled_version = e->settled_version;
 		ret->is_after_gap = ret->change->is_after_gap;
 		if (ret->change == &look) {
 			ret->is_after_gap = e->is_look_after_gap;

@@ -106,6 +106,8 @@ struct ledger_shown {
 	uint32_t list;     /* the number of the latest list */
 	/* A watch that resumed shows it. If its History already holds this version, it is not news. */
 	bool is_replayed;
+	/* Everything up to this version was recorded before, though perhaps by other rules. */
+	bool is_settled;
 };
 /* Notes that the object exists and a Recorder records it. Returns true if its state differs from
  * the one last seen or recorded: call ledger_queue(). */
@@ -169,6 +171,7 @@ struct ledger_work {
 	bool has_history; /* according to the watch of Histories */
 	bool is_after_gap;  /* the recorder may not have seen the states before it */
 	uint32_t n_skipped; /* of these states, at least so many were seen, and dropped since too much waited */
+	uint64_t settled_version; /* up to it the object was recorded, though perhaps by other rules; 0: unknown */
 };
 /* Takes the change of a key from the queue. Returns false if none waits. */
 bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret);

@@ -11,6 +11,7 @@ struct entry {
 	struct ledger_change *first, *last;
 	uint64_t seen_version, kept_version; /* of the object, with `seen` and `kept`; 0: unknown */
 	uint64_t shown_version; /* that the next version replaces, if no list and no pause comes between; 0: unknown */
+	uint64_t settled_version;            /* see struct ledger_work */
 	uint64_t recorder;                   /* the Recorder that records it */
 	uint64_t history_version;            /* 0: there is no History */
 	int64_t deleted_s;

@@ -45,12 +45,12 @@ static const struct counter_name counted[] = {
 	[RECORDER_DELETED] = {"annals_recorder_deleted_total", "Changes written of objects that went"},
 	[RECORDER_RELEASED] = {"annals_recorder_released_total", "Changes written of objects that were selected no longer"},
 	[RECORDER_ADOPTED] = {"annals_recorder_adopted_total", "Changes written of objects that were selected again"},
+	[RECORDER_RERECORDED] = {"annals_recorder_rerecorded_total", "Changes written that nobody made"},
 	[RECORDER_SKIPPED] = {"annals_recorder_skipped_total", "States that are missing, at least one for each gap"},
 	[RECORDER_CONFLICTS] = {"annals_recorder_conflicts_total", "Times that a history had changed meanwhile"},
 	[RECORDER_RETRIES] = {"annals_recorder_retries_total", "Times that a change could not be written, and waits"},
 	[RECORDER_REFUSED] = {"annals_recorder_refused_total", "States that the server refused to keep"},
-	[RECORDER_EXPIRED] = {"annals_recorder_expired_total",
-		"Histories deleted that had outlived their objects for long enough"},
+	[RECORDER_EXPIRED] = {"annals_recorder_expired_total", "Histories deleted that had outlived their objects"},
 	[RECORDER_STATUS_WRITES] = {"annals_recorder_status_writes_total", "Statuses of Recorders written"},
 };
 

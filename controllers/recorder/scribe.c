@@ -125,6 +125,7 @@ static bool see_object(struct scribe *s, const struct json *found)
 	s->sighting.is_live = s->sighting.is_late = true;
 	s->sighting.is_after_gap = s->work.is_after_gap;
 	s->sighting.n_skipped = s->work.n_skipped;
+	s->sighting.settled = s->work.settled_version;
 	return selected || is_namespace_known;
 }
 
@@ -285,7 +286,8 @@ static bool write_step(struct scribe *s, enum scribe_step step)
 		[SCRIBE_CHANGED] = RECORDER_CHANGED,
 		[SCRIBE_DELETED] = RECORDER_DELETED,
 		[SCRIBE_RELEASED] = RECORDER_RELEASED,
-		[SCRIBE_ADOPTED] = RECORDER_ADOPTED};
+		[SCRIBE_ADOPTED] = RECORDER_ADOPTED,
+		[SCRIBE_RERECORDED] = RECORDER_RERECORDED};
 	const struct json *metadata = json_gets(s->history.body, "metadata"), *before;
 	const struct target history = {
 		.resource = &histories_resource, .namespace = member_text(metadata, "namespace"), .name = s->name};
@@ -298,7 +300,7 @@ static bool write_step(struct scribe *s, enum scribe_step step)
 
 	if (!rest_create(client_of(s), &t, snapshot, &s->answer)) {
 		count(&s->core->counters, counters[step]);
-		s->has_skipped = scribe_skips(s->history.body, &s->sighting);
+		s->has_skipped = step != SCRIBE_RERECORDED && scribe_skips(s->history.body, &s->sighting);
 		if (s->has_skipped) {
 			uint64_t n = scribe_states_skipped(s->history.body, &s->sighting);
 			count_many(&s->core->counters, RECORDER_SKIPPED, MAX(n, (uint64_t)1));
@@ -396,6 +398,7 @@ static bool read_state(struct scribe *s)
 	s->sighting.seen_s = change->seen_s;
 	s->sighting.is_late = change->is_listed;
 	s->sighting.is_after_gap = s->work.is_after_gap;
+	s->sighting.settled = s->work.settled_version;
 	return true;
 }
 

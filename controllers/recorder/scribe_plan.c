@@ -5,7 +5,10 @@
 #include "api/model/members.h"
 #include "base/clock.h"
 
-enum { TEXT_MAX_BYTES = 64 * 1024 * 1024 };
+enum {
+	TEXT_MAX_BYTES = 64 * 1024 * 1024,
+	SCRATCH_MAX = 256 << 20, /* bytes: an arena hands out more, and a state was parsed with a ceiling of its own */
+};
 
 /* ---- sightings ---- */
 
@@ -164,6 +167,48 @@ static enum scribe_step decide_released(const struct json *history, const struct
 	return is_known ? SCRIBE_NOTHING : is_overtaken(history, s) ? SCRIBE_LOOK : SCRIBE_RELEASED;
 }
 
+/* Was this version recorded before? Then the object is the same, and only the rules of the Recorder make another state of it. */
+static bool is_recorded_version(const struct json *history, const struct sighting *s)
+{
+	return s->version && (s->version == scribe_last_version(history) || s->version <= s->settled);
+}
+
+/* annals 0.1 recorded these two members of metadata in no state. Its changes have no digest. */
+static struct json *as_before(const struct json *state, struct arena *a)
+{
+	struct json *copy = json_copy(a, state), *metadata = json_copy(a, json_gets(state, "metadata"));
+
+	json_remove(metadata, STR("finalizers"));
+	json_remove(metadata, STR("generateName"));
+	json_set(a, copy, STR("metadata"), metadata);
+	return copy;
+}
+
+static struct json *with_version(const struct json *state, struct str api_version, struct arena *a)
+{
+	struct json *copy = json_copy(a, state);
+
+	json_set(a, copy, STR("apiVersion"), json_string(a, api_version));
+	return copy;
+}
+
+/* Is it the recorded state, but for its API version and what the recorder of that state left out? */
+static bool is_in_another_form(const struct json *history, const struct sighting *s)
+{
+	struct str version = member_text(status_of(history), "apiVersion");
+	bool is_old = !member_text(last_change(history), "digest").n;
+	char digest[DIGEST_SIZE];
+
+	if (!s->state || !version.n || (!is_old && str_eq(version, s->api_version))) {
+		return false;
+	}
+	_cleanup_(arena_done) struct arena scratch;
+	arena_init(&scratch, SCRATCH_MAX);
+	const struct json *state = with_version(s->state, version, &scratch);
+	digest_of(digest, is_old ? as_before(state, &scratch) : state, &scratch);
+	return str_is(member_text(status_of(history), "digest"), digest);
+}
+
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s)
 {
 	const struct json *status = status_of(history);
@@ -186,6 +231,9 @@ enum scribe_step scribe_decide(const struct json *history, const struct sighting
 	if (is_overtaken(history, s)) {
 		return SCRIBE_LOOK;
 	}
+	if (is_same_object && !is_released && (is_recorded_version(history, s) || is_in_another_form(history, s))) {
+		return SCRIBE_RERECORDED;
+	}
 	return s->is_gone ? SCRIBE_DELETED : !is_same_object ? SCRIBE_CREATED : is_released ? SCRIBE_ADOPTED : SCRIBE_CHANGED;
 }
 
@@ -197,10 +245,9 @@ bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s
 		deleted_us / 1000000 + keep_s <= now_s;
 }
 
-/* If the version is the recorded one, only the rules of the Recorder have changed. */
 bool scribe_skips(const struct json *history, const struct sighting *s)
 {
-	return s->is_after_gap && has_changes(history) && (!s->version || s->version != scribe_last_version(history));
+	return s->is_after_gap && has_changes(history) && !is_recorded_version(history, s);
 }
 
 /* Each change of a spec raises metadata.generation by one. */
@@ -295,7 +342,7 @@ static struct str time_of(
 	char now[TIME_RFC3339_SIZE];
 
 	time_format_rfc3339(now, s->seen_s);
-	if (!s->is_late || s->is_gone) {
+	if (!s->is_late || s->is_gone || step == SCRIBE_RERECORDED) {
 		return arena_dup(a, str_of(now));
 	}
 	if (authors->time.n && (authors->is_known || step == SCRIBE_CREATED)) {
@@ -311,10 +358,11 @@ static void add_who(
 	struct change_authors authors = {.n = 0};
 
 	if ((step == SCRIBE_CHANGED || step == SCRIBE_ADOPTED) && before) {
-		changed_paths(paths, before, s->state, a);
+		/* Nobody changes the API version of an object: the recorder reads it in another one. */
+		changed_paths(paths, with_version(before, s->api_version, a), s->state, a);
 		add_paths(change, paths, a);
 	}
-	if (!s->is_gone && s->state) {
+	if (!s->is_gone && s->state && step != SCRIBE_RERECORDED) {
 		change_authors(&authors, s->managed_fields, s->state, paths, a);
 		add_managers(change, &authors, a);
 	}
@@ -343,7 +391,8 @@ static struct json *change_of(
 		[SCRIBE_CHANGED] = "Changed",
 		[SCRIBE_DELETED] = "Deleted",
 		[SCRIBE_RELEASED] = "Released",
-		[SCRIBE_ADOPTED] = "Adopted"};
+		[SCRIBE_ADOPTED] = "Adopted",
+		[SCRIBE_RERECORDED] = "Rerecorded"};
 	struct json *change = json_object(a);
 
 	add_text(change, "type", str_of(types[step]), a);
@@ -353,17 +402,18 @@ static struct json *change_of(
 	if (step == SCRIBE_CHANGED) {
 		add_version(change, "afterResourceVersion", s->after, a);
 	}
-	if (scribe_skips(history, s)) {
+	if (step != SCRIBE_RERECORDED && scribe_skips(history, s)) {
 		add_gap(change, history, s, a);
 	}
 	if (!s->is_gone) {
 		if (s->generation) {
 			json_add(a, change, STR("generation"), json_int(a, s->generation));
 		}
-		json_add_text(a, change, STR("cause"), s->cause);
+		bool is_written = step != SCRIBE_RERECORDED;
+		json_add_text(a, change, STR("cause"), is_written ? s->cause : STR(""));
 		add_text(change, "uid", s->uid, a);
 		add_text(change, "apiVersion", s->api_version, a);
-		add_text(change, "writeDigest", str_of(s->raw_digest), a);
+		json_add_text(a, change, STR("writeDigest"), is_written ? str_of(s->raw_digest) : STR(""));
 		add_node(change, "ignore", s->recording ? json_gets(s->recording->spec, "ignore") : NULL, a);
 	}
 	return change;

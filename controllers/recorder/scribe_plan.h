@@ -20,6 +20,7 @@ struct sighting {
 	uint32_t n_skipped;
 	uint64_t version; /* resourceVersion; 0: unknown */
 	uint64_t after;   /* the resourceVersion just before; 0: unknown */
+	uint64_t settled; /* up to that resourceVersion the object was recorded, though perhaps by other rules; 0: unknown */
 	int64_t seen_s;   /* wall clock */
 	/* The rest is only set if the object exists. */
 	const struct recording *recording;
@@ -49,6 +50,7 @@ enum scribe_step {
 	SCRIBE_DELETED,
 	SCRIBE_RELEASED,
 	SCRIBE_ADOPTED,
+	SCRIBE_RERECORDED, /* nobody changed the object: other rules, or another API version, make another state */
 };
 /* history: the present one; NULL: there is none, as before the first change. */
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s);

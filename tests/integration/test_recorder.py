@@ -656,8 +656,83 @@ def test_other_rules_are_carried_out_at_once(room):
     room.make(data={"a": "1", "b": "1"})
     room.await_types("Created")
     room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"ignore": ["/data/b"]}})
-    changes = room.await_types("Created", "Changed")
-    assert changes[1]["paths"] == ["/data/b"] and data(room.states()) == [{"a": "1", "b": "1"}, {"a": "1"}]
+    created, change = room.await_types("Created", "Rerecorded")
+    assert nobodys(change) and change["resourceVersion"] == created["resourceVersion"]
+    assert data(room.states()) == [{"a": "1", "b": "1"}, {"a": "1"}]
+    room.change(data={"a": "2", "b": "2"})
+    *_, change = room.await_types("Created", "Rerecorded", "Changed")
+    assert change["paths"] == ["/data/a"] and change["user"] == created["user"]
+
+
+def nobodys(change):
+    return not [key for key in ("user", "managers", "cause", "paths", "skipped") if key in change]
+
+
+def annals(room, *words):
+    env = {**os.environ, "KUBECONFIG": f"{room.world.dir}/data/kubeconfig"}
+    done = processes.run([processes.BIN, "kubectl", *words, "--namespace", room.name], env=env)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_other_rules_are_nobodys_change_after_a_write_of_the_status(room):
+    """Then the object has a newer version than its last change."""
+    room.record("statefulsets", group="apps")
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 0, "serviceName": "web",
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    sets = f"/apis/apps/v1/namespaces/{room.name}/statefulsets"
+    made = room.send("post", sets, {"metadata": {"name": "web"}, "spec": spec})
+    room.send("patch", f"{sets}/web/status", {"status": {"collisionCount": 3}})
+    version = room.send("get", f"{sets}/web")["metadata"]["resourceVersion"]
+    assert version != made["metadata"]["resourceVersion"]
+    room.await_types("Created", kind="StatefulSet")
+    retry_until(lambda: recorded_to(room, "statefulsets") >= int(version), "all is recorded")
+    room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"ignore": ["/spec/serviceName"]}})
+    [_, change] = room.await_types("Created", "Rerecorded", kind="StatefulSet")
+    assert nobodys(change)
+    # Rules that changed while no recorder was there.
+    room.world.server.stop()
+    alone = processes.Up(f"{room.world.dir}/data", f"--etcd-servers={room.world.etcd.endpoint}", processes.NO_CONTROLLERS)
+    try:
+        room.world.server = alone
+        room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"ignore": ["/spec/replicas"]}})
+    finally:
+        alone.stop()
+        room.world.start()
+    *_, change = room.await_types("Created", "Rerecorded", "Rerecorded", kind="StatefulSet")
+    assert nobodys(change)
+
+
+def test_another_salt_changes_no_password(room):
+    room.record("secrets", salt=base64.b64encode(b"0123456789abcdef").decode())
+    room.make(resource="secrets", stringData={"password": "p"})
+    room.await_types("Created", kind="Secret")
+    room.send("delete", f"{RECORDERS}/{room.name}")
+    retry_until(lambda: room.server.get(f"{RECORDERS}/{room.name}").status == 404, "the Recorder is gone")
+    room.record("secrets", salt=base64.b64encode(b"fedcba9876543210").decode())
+    [_, change] = room.await_types("Created", "Rerecorded", kind="Secret")
+    assert nobodys(change)
+    assert "nobody changed the object" in annals(room, "log", "-p")
+    assert annals(room, "log", "-p").count("password") == 1  # when it was created
+
+
+def test_undo_does_not_go_back_to_another_form_of_the_same_state(room):
+    room.record("configmaps")
+    room.make(data={"a": "1", "b": "1"})
+    room.await_types("Created")
+    room.change(data={"a": "2"})
+    room.await_types("Created", "Changed")
+    room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"ignore": ["/data/b"]}})
+    room.await_types("Created", "Changed", "Rerecorded")
+    [line] = [line for line in annals(room, "log").splitlines() if "Rerecorded" in line]
+    assert "<none>" in line
+    assert "Rerecorded" in annals(room, "history", "configmap/web")
+    annals(room, "verify", "configmap/web")
+    user = room.changes()[0]["user"]
+    assert room.send("get", f"{V1}/namespaces/{room.name}/histories?fieldSelector=status.by={user}")["items"]
+    annals(room, "undo", "configmap/web")
+    room.await_types("Created", "Changed", "Rerecorded", "Changed")
+    assert room.send("get", room.path("web"))["data"] == {"a": "1", "b": "1"}
 
 
 def test_the_end_of_a_recorder_is_the_end_of_recording(room):

@@ -367,6 +367,43 @@ static void test_history__outlives_its_object_for_so_long(void **state)
 
 /* ---- up to where it is written ---- */
 
+static uint64_t settled_of(struct world *w, const char *name, enum ledger_outcome outcome)
+{
+	char text[64];
+	struct ledger_work work = {0};
+	snprintf(text, sizeof(text), "%u/ns/%s", w->kind->index, name);
+	assert_true(ledger_take(w->ledger, str_of(text), &work));
+	uint64_t version = work.settled_version;
+	ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = outcome, .problem = STR("p")});
+	return version;
+}
+
+/* Other rules: a list shows what was recorded before. */
+static void show_settled(struct world *w, const char *name, const char *digest, uint64_t version)
+{
+	const struct ledger_key key = key_of(w, name);
+	const struct ledger_shown shown = {
+		.print = print_of("u", digest), .version = version, .recorder = 1, .list = w->list, .is_settled = true};
+	assert_true(ledger_show(w->ledger, &key, &shown));
+	ledger_queue(w->ledger, &key, ledger_change_new(LEDGER_STATE, version, STR("s")));
+}
+
+static void test_settled__is_what_was_recorded_by_other_rules(void **state)
+{
+	struct world *w = *state;
+	see(w, "a", "u", "1");
+	assert_int_equal(settled_of(w, "a", LEDGER_DONE), 0);
+	show_settled(w, "a", "2", 5);
+	assert_int_equal(settled_of(w, "a", LEDGER_DONE), 5);
+	/* A state that waits, or was refused, is not recorded. */
+	see(w, "b", "u", "1");
+	show_settled(w, "b", "2", 6);
+	assert_int_equal(settled_of(w, "b", LEDGER_DONE), 0);
+	assert_int_equal(settled_of(w, "b", LEDGER_REFUSED), 0);
+	show_settled(w, "b", "3", 7);
+	assert_int_equal(settled_of(w, "b", LEDGER_DONE), 0);
+}
+
 static void queue_at(struct world *w, const char *name, uint64_t version)
 {
 	const struct ledger_key key = key_of(w, name);
@@ -646,6 +683,7 @@ int main(void)
 		TEST_LEDGER(test_list__what_is_not_shown_is_gone),
 		TEST_LEDGER(test_history__that_somebody_else_changed_is_looked_at),
 		TEST_LEDGER(test_history__outlives_its_object_for_so_long),
+		TEST_LEDGER(test_settled__is_what_was_recorded_by_other_rules),
 		TEST_LEDGER(test_recorded__is_what_is_written),
 		TEST_LEDGER(test_recorded__grows_while_an_object_changes_all_the_time),
 		TEST_LEDGER(test_recorded__waits_for_a_look),

@@ -133,6 +133,60 @@ static void test_decide__what_no_recorder_selects_is_released_once(void **state 
 	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_CREATED);
 }
 
+/* The recorded version of an object cannot have another state, except by other rules. */
+static void test_decide__other_rules_are_nobodys_change(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	assert_int_equal(scribe_decide(history("u1", "other", "20", ""), &s), SCRIBE_RERECORDED);
+	assert_int_equal(scribe_decide(history("u2", "other", "20", ""), &s), SCRIBE_CREATED);
+	assert_int_equal(scribe_decide(history("u1", "other", "20", GONE), &s), SCRIBE_CREATED);
+	/* After a write of its status the object has a newer version than the last change. */
+	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+	s.settled = 19;
+	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+	s.settled = 20;
+	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_RERECORDED);
+	s.is_after_gap = true;
+	assert_false(scribe_skips(history("u1", "other", "10", ""), &s));
+	s.version = 0;
+	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+}
+
+static const struct json *recorded_as(const char *object, const char *version, const char *change)
+{
+	char digest[DIGEST_SIZE];
+	digest_of(digest, state_of(parse(object), &recording->rules, &arena), &arena);
+	struct str text = arena_printf(&arena,
+		"{\"status\":{\"uid\":\"u1\",\"apiVersion\":\"%s\",\"digest\":\"%s\",\"changes\":[{\"resourceVersion\":\"9\"%s}]}}",
+		version, digest, change);
+	return parse(text.p);
+}
+
+#define OF_VERSION(version, more, data)                                                                                      \
+	"{\"apiVersion\":\"" version                                                                                         \
+	"\",\"kind\":\"K\",\"metadata\":{\"name\":\"web\",\"uid\":\"u1\",\"resourceVersion\":\"20\"" more "},\"data\":" data \
+	"}"
+#define LINKED ",\"digest\":\"d\""
+
+static void test_decide__another_api_version_is_nobodys_change(void **state _unused_)
+{
+	const struct json *before = recorded_as(OF_VERSION("g/v1beta1", "", "1"), "g/v1beta1", LINKED);
+	const struct sighting same = seen(OF_VERSION("g/v1", "", "1")), other = seen(OF_VERSION("g/v1", "", "2"));
+	assert_int_equal(scribe_decide(before, &same), SCRIBE_RERECORDED);
+	assert_int_equal(scribe_decide(before, &other), SCRIBE_CHANGED);
+}
+
+/* annals 0.1 recorded neither finalizers nor generateName, and its changes have no digest. */
+static void test_decide__what_an_older_recorder_left_out_is_nobodys_change(void **state _unused_)
+{
+#define MORE ",\"finalizers\":[\"f.io/f\"],\"generateName\":\"w\""
+	const struct sighting same = seen(OF_VERSION("v1", MORE, "1")), other = seen(OF_VERSION("v1", MORE, "2"));
+	const struct json *old = recorded_as(OF_VERSION("v1", "", "1"), "v1", "");
+	assert_int_equal(scribe_decide(old, &same), SCRIBE_RERECORDED);
+	assert_int_equal(scribe_decide(old, &other), SCRIBE_CHANGED);
+	assert_int_equal(scribe_decide(recorded_as(OF_VERSION("v1", "", "1"), "v1", LINKED), &same), SCRIBE_CHANGED);
+}
+
 static void test_sighting__survives_as_text(void **state _unused_)
 {
 	struct sighting s = seen(OBJECT);
@@ -184,6 +238,31 @@ static void test_snapshot__tells_the_change(void **state _unused_)
 			   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\",\"namespace\":"
 			   "\"prod\"},\"data\":{\"a\":\"0\"}}"),
 		expected.p);
+}
+
+static void test_snapshot__of_nobodys_change_names_nobody(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	s.seen_s = 1767398400;
+	s.after = 19;
+	s.is_late = s.is_after_gap = true;
+	s.cause = STR("cause");
+	assert_str(snapshot(SCRIBE_RERECORDED, &s, NULL),
+		ENVELOPE_START "\"data\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\","
+			       "\"namespace\":\"prod\"},\"data\":{\"a\":\"1\"}},"
+			       "\"change\":{\"type\":\"Rerecorded\",\"time\":\"2026-01-03T00:00:00Z\","
+			       "\"historyResourceVersion\":\"7\",\"resourceVersion\":\"20\",\"uid\":\"u1\","
+			       "\"apiVersion\":\"v1\",\"ignore\":[\"/data/i\"]}}}");
+}
+
+/* The next user did not change the API version. */
+static void test_snapshot__another_api_version_is_no_changed_path(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	struct str text = snapshot(SCRIBE_CHANGED, &s,
+		"{\"apiVersion\":\"v0\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\",\"namespace\":\"prod\"},"
+		"\"data\":{\"a\":\"0\"}}");
+	assert_true(str_contains(text, STR("\"paths\":[\"/data/a\"]")));
 }
 
 static void test_snapshot__of_a_deletion_has_no_state(void **state _unused_)
@@ -331,7 +410,12 @@ int main(void)
 		TEST_PLAN(test_decide__a_deletion_is_told_once),
 		TEST_PLAN(test_decide__what_is_older_than_the_history_is_looked_at),
 		TEST_PLAN(test_decide__what_no_recorder_selects_is_released_once),
+		TEST_PLAN(test_decide__other_rules_are_nobodys_change),
+		TEST_PLAN(test_decide__another_api_version_is_nobodys_change),
+		TEST_PLAN(test_decide__what_an_older_recorder_left_out_is_nobodys_change),
 		TEST_PLAN(test_sighting__survives_as_text),
+		TEST_PLAN(test_snapshot__of_nobodys_change_names_nobody),
+		TEST_PLAN(test_snapshot__another_api_version_is_no_changed_path),
 		TEST_PLAN(test_snapshot__tells_the_change),
 		TEST_PLAN(test_snapshot__of_a_deletion_has_no_state),
 		TEST_PLAN(test_snapshot__what_is_found_late_has_the_time_of_the_write),
