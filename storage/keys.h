@@ -9,7 +9,7 @@
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
  *   PREFIX/replicas/ID                              what a live server stores and understands (storage/engine/agreement.h)
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
- *   PREFIX/user-notes/DIGEST.USER                   who asked for the write, or deletion, of that digest; USER is the digest of the name
+ *   PREFIX/user-notes/UID/VERSION/WHAT.USER         who asked for a write of the object of that uid, in that version (server/write/user_notes.h)
  *   PREFIX/imports/DIGEST                           that an import has begun, of that file and those flags: the salt of its new uids
  *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/upkeep.h)
@@ -28,6 +28,8 @@ struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/obj
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name);
+/* Escapes a uid, which clients choose: with a slash in it, it would name another object's keys. */
+struct str key_escape(struct arena *a, struct str s);
 /* These return the directories of an owner's history, of one state in it, and of one number;
  * they end with a slash. Clients choose the uid, so slashes, percent signs, blanks and control
  * characters in it are escaped. */

@@ -215,9 +215,7 @@ struct str key_reference(struct arena *a, struct str references, struct str grou
 		STR_ARG(name));
 }
 
-/* Escapes a uid, which clients choose: with a slash in it, it would name another controller's
- * history. */
-static struct str escape(struct arena *a, struct str s)
+struct str key_escape(struct arena *a, struct str s)
 {
 	static const char digits[] = "0123456789ABCDEF";
 	char *p = arena_text(a, 3 * s.n + 1), *end = p;
@@ -237,7 +235,7 @@ static struct str escape(struct arena *a, struct str s)
 
 struct str key_history(struct arena *a, struct str prefix, struct str ns, struct str owner)
 {
-	struct str dir = escape(a, owner);
+	struct str dir = key_escape(a, owner);
 	return arena_printf(a, STR_FMT HISTORY STR_FMT "/" STR_FMT "/", STR_ARG(prefix), STR_ARG(ns), STR_ARG(dir));
 }
 

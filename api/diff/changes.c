@@ -282,6 +282,29 @@ struct str change_cause(const struct json *object)
  * user who changed the object is not in it: the server knows the user or nobody does.
  */
 
+#define GAP_FIELDS                                                                                                          \
+	{"resourceVersion", &type_string, 0, "The resourceVersion of the object after the last change that was recorded.",  \
+		NULL, NULL},                                                                                                \
+		{"time", &type_time, 0, "The time of the last change that was recorded.", NULL, NULL},                      \
+	{                                                                                                                   \
+		"states", &type_int64, 0, "At least so many states are missing. Absent: nobody knows how many.", NULL, NULL \
+	}
+
+static const struct type type_gap_author = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryGapAuthor",
+	.go_type = "v1.HistoryGapAuthor",
+	.doc = "A user who wrote the object in a gap.",
+	.fields =
+		(const struct field[]){
+			{"user", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The name of the user.", NULL, NULL},
+			{"time", &type_time, 0, "When the user last wrote in the gap.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type list_gap_authors = {.kind = TYPE_LIST, .elem = &type_gap_author};
+
 static const struct type type_gap = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.HistoryGap",
@@ -289,11 +312,24 @@ static const struct type type_gap = {
 	.doc = "The states between two changes that the recorder did not see.",
 	.fields =
 		(const struct field[]){
-			{"resourceVersion", &type_string, 0,
-				"The resourceVersion of the object after the last change that was recorded.", NULL, NULL},
-			{"time", &type_time, 0, "The time of the last change that was recorded.", NULL, NULL},
-			{"states", &type_int64, 0, "At least so many states are missing. Absent: nobody knows how many.", NULL,
+			GAP_FIELDS,
+			{"authors", &list_gap_authors, 0,
+				"Users who certainly wrote in the gap, besides the user of the change: at most 16.", NULL,
 				NULL},
+			{"moreAuthors", &type_bool, 0,
+				"True: others may have written in the gap, too. Nobody knows for certain who.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_gap_request = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotGap",
+	.go_type = "v1.SnapshotGap",
+	.doc = "The states before a change that the recorder did not see. The server adds who wrote them.",
+	.fields =
+		(const struct field[]){
+			GAP_FIELDS,
 			{0},
 		},
 };
@@ -302,7 +338,7 @@ static const struct type type_gap = {
 	"Created, Changed or Deleted. Released: no Recorder selects the object any more, so its states are not recorded. "       \
 	"Adopted: a Recorder selects it again. Rerecorded: nobody changed the object, but its state is recorded by other rules " \
 	"or in another API version."
-#define CHANGE_FIELDS                                                                                                          \
+#define CHANGE_FIELDS(gap_type)                                                                                                \
 	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                  \
 		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},              \
 		{"managers", &type_string_list, 0, "The field managers that own the changed fields: at most 8.", NULL, NULL},  \
@@ -318,7 +354,7 @@ static const struct type type_gap = {
 			"them.",                                                                                               \
 			NULL, NULL},                                                                                           \
 	{                                                                                                                      \
-		"gap", &type_gap, 0, "What is known of the missing states, if skipped is true.", NULL, NULL                    \
+		"gap", gap_type, 0, "What is known of the missing states, if skipped is true.", NULL, NULL                     \
 	}
 
 static const struct type type_change = {
@@ -328,7 +364,7 @@ static const struct type type_change = {
 	.doc = "A change of the object.",
 	.fields =
 		(const struct field[]){
-			CHANGE_FIELDS,
+			CHANGE_FIELDS(&type_gap),
 			{"revision", &type_string, 0, "The name of the revision that holds the state after the change.", NULL,
 				NULL},
 			{"number", &type_int64, 0, "The number that this revision had then.", NULL, NULL},
@@ -355,7 +391,7 @@ const struct type type_change_request = {
 	.doc = "The change that led to the state, which is added to the History.",
 	.fields =
 		(const struct field[]){
-			CHANGE_FIELDS,
+			CHANGE_FIELDS(&type_gap_request),
 			{"uid", &type_string, 0, "The uid of the object. Required, unless the object was deleted.", NULL, NULL},
 			{"apiVersion", &type_string, 0,
 				"The API version in which the object was read. Required, unless the object was deleted.", NULL,

@@ -207,6 +207,8 @@ bool history_is_deleted(const struct json *history);
 const struct json *change_to(const struct revisions *all, const struct revision *r);
 /* Texts of an item of status.changes: who made it, and which paths changed. They are shortened unless is_wide. */
 struct str change_by(struct arena *a, const struct json *change);
+/* Was the user among the authors of the gap before the change? ret_time: when the user last wrote in it; set only then. */
+bool change_is_in_gap_by(const struct json *change, struct str user, struct str *ret_time);
 struct str change_what(struct arena *a, const struct json *change, bool is_wide);
 
 #endif

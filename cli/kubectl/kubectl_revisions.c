@@ -602,20 +602,42 @@ struct str change_by(struct arena *a, const struct json *change)
 	return user.n ? user : out.n ? arena_dup(a, buf_str(&out)) : STR("<unknown>");
 }
 
-/* States between this change and the one before were not seen. */
-static void write_gap(struct buf *out, const struct json *change)
+bool change_is_in_gap_by(const struct json *change, struct str user, struct str *ret_time)
 {
-	const struct json *skipped = json_gets(change, "skipped"), *gap = json_gets(change, "gap");
-	int64_t states = member_int(gap, "states");
+	const struct json *authors = json_gets(json_gets(change, "gap"), "authors"), *each;
+	for (uint32_t i = 0; member_is_true(change, "skipped") && (each = list_item(authors, i)); i++) {
+		if (str_eq(member_text(each, "user"), user)) {
+			*ret_time = member_text(each, "time");
+			return true;
+		}
+	}
+	return false;
+}
 
-	if (!skipped || !skipped->boolean) {
+enum { AUTHORS_SHOWN = 3 }; /* in a row; -o wide shows all */
+
+/* States between this change and the one before were not seen. */
+static void write_gap(struct buf *out, const struct json *change, bool is_wide)
+{
+	const struct json *gap = json_gets(change, "gap"), *authors = json_gets(gap, "authors"), *each;
+	int64_t states = member_int(gap, "states");
+	uint32_t n = member_count(gap, "authors");
+
+	if (!member_is_true(change, "skipped")) {
 		return;
 	}
 	if (states) {
-		buf_printf(out, " (at least %lld states skipped before)", (long long)states);
+		buf_printf(out, " (at least %lld states skipped before", (long long)states);
 	} else {
-		buf_adds(out, " (states skipped before)");
+		buf_adds(out, " (states skipped before");
 	}
+	for (uint32_t i = 0; (each = list_item(authors, i)) && (is_wide || i < AUTHORS_SHOWN); i++) {
+		buf_printf(out, "%s" STR_FMT, i ? ", " : ", also by ", STR_ARG(member_text(each, "user")));
+	}
+	if (n > AUTHORS_SHOWN && !is_wide) {
+		buf_printf(out, " and %u more", n - AUTHORS_SHOWN);
+	}
+	buf_adds(out, n > 0 && member_is_true(gap, "moreAuthors") ? ", perhaps others)" : ")");
 }
 
 enum { SHORT = 60 }; /* columns of paths */
@@ -640,6 +662,6 @@ struct str change_what(struct arena *a, const struct json *change, bool is_wide)
 	if (is_changed && more > 0) {
 		buf_printf(&out, i ? " and %lld more" : " %lld values", (long long)more);
 	}
-	write_gap(&out, change);
+	write_gap(&out, change, is_wide);
 	return arena_dup(a, buf_str(&out));
 }

@@ -53,20 +53,42 @@ struct verdict {
 	bool is_user_there; /* there is one */
 	bool was_absent;    /* before it, the object did not exist */
 	bool is_deleted;    /* now */
+	struct str gap;     /* words about a gap in which the user wrote since then; empty: there is none */
 	bool is_short;      /* changes since then are not listed any more */
 	struct str before;  /* the revision before it; empty: not known */
 	struct str others;  /* words about changes by others after it; empty: none */
 };
 
-static bool is_since(const struct json *change, int64_t since_us)
+static bool is_time_since(struct str time, int64_t since_us)
 {
 	int64_t us;
-	return time_parse_rfc3339(member_text(change, "time"), &us) && us >= since_us;
+	return time_parse_rfc3339(time, &us) && us >= since_us;
+}
+
+static bool is_since(const struct json *change, int64_t since_us)
+{
+	return is_time_since(member_text(change, "time"), since_us);
 }
 
 static bool is_users(const struct kubectl *k, const struct json *change)
 {
 	return str_is(member_text(change, "user"), k->by) && !member_is_true(change, "skipped");
+}
+
+/* Did the user write since then, between two changes that were recorded? */
+static bool is_in_gap(const struct kubectl *k, const struct json *change, int64_t since_us)
+{
+	struct str time;
+	if (member_is_true(change, "skipped") && str_is(member_text(change, "user"), k->by)) {
+		return is_since(change, since_us);
+	}
+	return change_is_in_gap_by(change, str_of(k->by), &time) && is_time_since(time, since_us);
+}
+
+static struct str gap_text(struct kubectl *k, const struct json *change)
+{
+	return arena_printf(&k->arena, STR_FMT " to " STR_FMT, STR_ARG(member_text(json_gets(change, "gap"), "time")),
+		STR_ARG(member_text(change, "time")));
 }
 
 static void note_other(struct kubectl *k, struct buf *out, const struct json *change, size_t n)
@@ -108,6 +130,9 @@ static struct verdict judge(struct kubectl *k, const struct json *history, int64
 	buf_init(&others, 64 * 1024);
 	for (uint32_t i = 0; (each = list_item(changes, i)); i++) {
 		bool is_wanted = is_since(each, since_us) && is_users(k, each);
+		if (is_in_gap(k, each, since_us)) {
+			v.gap = gap_text(k, each);
+		}
 		if (v.is_user_there && !change_is_rerecorded(each) && !is_users(k, each)) {
 			note_other(k, &others, each, n_others++);
 		}
@@ -213,6 +238,11 @@ static int plan_listed(struct bulk *b, struct bulk_item *item, const struct revi
 		return kubectl_fail(k, "its History is gone");
 	}
 	struct verdict v = judge(k, all->history, u->since_us);
+	if (v.gap.n) {
+		return kubectl_fail(k,
+			"%s wrote it in a gap of its History, " STR_FMT ": the states in between were not recorded", k->by,
+			STR_ARG(v.gap));
+	}
 	if (!v.is_user_there) {
 		return kubectl_fail(k, "its History does not list the changes by %s any more", k->by);
 	}
@@ -313,8 +343,9 @@ static bool add_changed(void *ctx, const struct json *history)
 		return true;
 	}
 	struct verdict v = judge(b->k, history, u->since_us);
-	u->n_unlisted += !v.is_user_there && v.is_short;
-	return !v.is_user_there || bulk_add(b, history) == 0;
+	bool is_listed = v.is_user_there || v.gap.n > 0;
+	u->n_unlisted += !is_listed && v.is_short;
+	return !is_listed || bulk_add(b, history) == 0;
 }
 
 static int undo_many(struct bulk *b)

@@ -115,8 +115,8 @@ static char *text_of(const struct json *history, struct json *change)
 /* Field managers do not count: a client chooses their names freely. */
 static bool is_by(const struct json *change, struct str wanted)
 {
-	struct str user = member_text(change, "user");
-	return user.n && str_eq(user, wanted);
+	struct str user = member_text(change, "user"), time;
+	return (user.n && str_eq(user, wanted)) || change_is_in_gap_by(change, wanted, &time);
 }
 
 /* Is one of these JSON pointers the other, or above it? */

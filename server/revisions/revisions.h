@@ -6,7 +6,7 @@
 #define SERVER_REVISIONS_REVISIONS_H
 
 #include "server/request/request.h"
-#include "server/write/user_notes.h"
+#include "server/revisions/gap.h"
 
 /* POST of a Snapshot: the history of a controller gets a state, and stays within its limit, in one etcd transaction.
  *
@@ -34,17 +34,20 @@ enum { CHANGE_NOTES_MAX = 3 }; /* of one write: with the write, of the state, of
 struct change_user {
 	void (*next)(struct request *q, struct change_user *u); /* goes on; q->state is what it was */
 	struct str name; /* empty: nobody is known for certain. Lives as long as the request */
+	struct gap_authors authors; /* after a gap: the others */
 	/* private */
-	struct str digests[CHANGE_NOTES_MAX];
-	size_t n_digests;
+	struct str paths[CHANGE_NOTES_MAX];
+	size_t n_paths;
 	struct user_found found;
+	struct user_note_list notes;
+	struct change_gap gap;
 	void *state;
 };
 
 /* A write that a recorder has seen. */
 struct change_write {
 	struct str uid;
-	struct str version;            /* resourceVersion that it replaced; empty: it created the object */
+	uint64_t version;              /* resourceVersion that it replaced; 0: it created the object */
 	struct str state;              /* digest_of() the whole state that it led to */
 	const struct json *only_value; /* if it changed one value only: the new one; else NULL */
 };
@@ -53,5 +56,7 @@ struct change_write {
 void change_user_find(struct request *q, struct change_user *u, const struct change_write *write);
 /* Finds who deleted the object of that uid. */
 void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid);
+/* Finds who wrote in the gap: u->name is who made the change that ends it, where all of the gap is known. */
+void change_user_find_authors(struct request *q, struct change_user *u, const struct change_gap *gap);
 
 #endif

@@ -546,8 +546,8 @@ static struct object *told_history(struct request *q, const struct snapshot *s)
 		.revisions = (int64_t)(s->history.n + (p->result == SNAPSHOT_CREATED) - s->n_trims),
 	};
 	struct object *o = object_copy(s->telling, q->a);
-	struct json *status =
-		snapshot_change_status(s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user.name, q->a);
+	struct json *status = snapshot_change_status(
+		s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user.name, &s->user.authors, q->a);
 
 	if (!status) {
 		status_internal(&q->st, "the status of the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
@@ -791,20 +791,25 @@ static int64_t history_version(const struct snapshot *s)
 	return version;
 }
 
-/* Finds the user of a deletion. The History names the deleted object, in the version that the
- * change was decided on: an older version may name one that was deleted before. */
-static void find_who_deleted(struct request *q)
+/* Where the History is another one by now, nothing is known: an older version may name an object that was deleted before. */
+static void find_by_history(struct request *q)
 {
 	struct snapshot *s = container_of((struct write *)q->state, struct snapshot, write);
 	_cleanup_(cached_unrefp) struct cached *history =
 		cache_get(q->server->options.cache, s->histories.kind, request_ns(q), s->owner.name);
-	struct str uid = STR("");
+	const struct json *status = NULL;
+	struct change_gap gap;
 	struct object *o;
 
 	if (history && history->revision == history_version(s) && cached_object(&o, history, q->a) == 0) {
-		uid = arena_dup(q->a, member_text(json_gets(o->fields, "status"), "uid"));
+		status = json_gets(o->fields, "status");
 	}
-	change_user_find_deletion(q, &s->user, uid);
+	if (member_is_true(s->change, "skipped")) {
+		gap_read(&gap, status, s->change, q->a);
+		change_user_find_authors(q, &s->user, &gap);
+	} else {
+		change_user_find_deletion(q, &s->user, arena_dup(q->a, member_text(status, "uid")));
+	}
 }
 
 /* The new value, if the write changed one value only; else NULL. */
@@ -827,15 +832,14 @@ static const struct json *only_value(struct request *q, const struct snapshot *s
 static void find_who_wrote(struct request *q, struct snapshot *s)
 {
 	bool is_creation = str_is(member_text(s->change, "type"), "Created");
-	const struct change_write write = {
+	struct change_write write = {
 		.uid = member_text(s->change, "uid"),
-		.version = is_creation ? STR("") : member_text(s->change, "afterResourceVersion"),
 		.state = member_text(s->change, "writeDigest"),
 		.only_value = is_creation ? NULL : only_value(q, s),
 	};
 
-	bool is_by_somebody = !change_is_rerecorded(s->change);
-	if (is_by_somebody && write.state.n > 0 && (is_creation || write.version.n > 0)) {
+	bool is_known = is_creation || str_to_uint64(member_text(s->change, "afterResourceVersion"), &write.version);
+	if (!change_is_rerecorded(s->change) && write.state.n > 0 && is_known) {
 		change_user_find(q, &s->user, &write);
 	} else {
 		snapshot_start(q, s);
@@ -845,10 +849,11 @@ static void find_who_wrote(struct request *q, struct snapshot *s)
 static void snapshot_find_user(struct request *q, struct snapshot *s)
 {
 	s->user.next = user_found;
-	if (is_deletion(s) && request_is_cache_ready(q)) {
+	bool needs_history = is_deletion(s) || member_is_true(s->change, "skipped");
+	if (needs_history && request_is_cache_ready(q)) {
 		q->state = &s->write;
-		request_wait_revision(q, history_version(s), WAIT_FOR_HISTORY_MS, find_who_deleted);
-	} else if (is_deletion(s)) {
+		request_wait_revision(q, history_version(s), WAIT_FOR_HISTORY_MS, find_by_history);
+	} else if (needs_history) {
 		return; /* answered */
 	} else {
 		find_who_wrote(q, s);

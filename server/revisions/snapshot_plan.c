@@ -8,6 +8,7 @@
 
 #include "api/diff/changes.h"
 #include "api/model/members.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 
@@ -107,12 +108,43 @@ static void add_previous(struct json *entry, const struct json *old, struct aren
 	}
 }
 
+/* Adds the authors, which the client cannot: its form of a gap has none. */
+static void add_gap(struct json *entry, const struct json *change, const struct gap_authors *authors, struct arena *a)
+{
+	const struct json *said = json_gets(change, "gap");
+	struct json *gap, *list = json_array(a);
+	char time[TIME_RFC3339_SIZE];
+
+	if (!member_is_true(change, "skipped")) {
+		return;
+	}
+	gap = said ? json_copy(a, said) : json_object(a);
+	json_remove(gap, STR("authors"));
+	json_remove(gap, STR("moreAuthors"));
+	for (size_t i = 0; i < authors->n; i++) {
+		struct json *author = json_object(a);
+		time_format_rfc3339(time, authors->v[i].time_s);
+		json_add(a, author, STR("user"), json_string(a, authors->v[i].user));
+		json_add(a, author, STR("time"), json_string(a, arena_dup(a, str_of(time))));
+		json_append(a, list, author);
+	}
+	if (authors->n > 0) {
+		json_add(a, gap, STR("authors"), list);
+	}
+	if (authors->has_more) {
+		json_add(a, gap, STR("moreAuthors"), json_bool(a, true));
+	}
+	if (gap->n > 0) {
+		json_add(a, entry, STR("gap"), gap);
+	}
+}
+
 /* old: the items so far. */
-static struct json *entry_of(
-	const struct json *old, const struct json *change, const struct snapshot_held *held, struct str user, struct arena *a)
+static struct json *entry_of(const struct json *old, const struct json *change, const struct snapshot_held *held,
+	struct str user, const struct gap_authors *authors, struct arena *a)
 {
 	static const char *const kept[] = {
-		"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion", "generation", "skipped", "gap"};
+		"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion", "generation", "skipped"};
 	struct json *entry = json_object(a);
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
@@ -126,6 +158,7 @@ static struct json *entry_of(
 		json_add(a, entry, STR("number"), json_int(a, held->number));
 	}
 	json_add_text(a, entry, STR("user"), user);
+	add_gap(entry, change, authors, a);
 	if (!change_is_stateless(change)) {
 		json_add(a, entry, STR("digest"), json_string(a, held->digest));
 	}
@@ -208,7 +241,7 @@ static struct json *normalized(const struct kind *histories, const struct json *
 }
 
 struct json *snapshot_change_status(const struct kind *histories, const struct json *status, const struct json *change,
-	const struct snapshot_held *held, struct str user, struct arena *a)
+	const struct snapshot_held *held, struct str user, const struct gap_authors *authors, struct arena *a)
 {
 	struct json *next = status ? json_copy(a, status) : json_object(a);
 	int64_t total = member_int(status, "totalChanges");
@@ -220,6 +253,6 @@ struct json *snapshot_change_status(const struct kind *histories, const struct j
 	}
 	set_member(next, "totalChanges", json_int(a, total == INT64_MAX ? total : total + 1), a);
 	const struct json *old = json_gets(status, "changes");
-	set_member(next, "changes", changes_with(old, entry_of(old, change, held, user, a), a), a);
+	set_member(next, "changes", changes_with(old, entry_of(old, change, held, user, authors, a), a), a);
 	return normalized(histories, next, a);
 }

@@ -7,6 +7,7 @@
 #define SERVER_VERBS_SNAPSHOT_PLAN_H
 
 #include "api/model/kind.h"
+#include "server/revisions/gap.h"
 
 struct snapshot_past {
 	struct str name, digest;
@@ -52,9 +53,9 @@ struct snapshot_held {
 	int64_t revisions; /* how many there are afterwards */
 };
 
-/* status: of the History as it is. change: spec.change of the Snapshot. user: who made the change, where that is certain. The new status, in normal form; NULL: what is
+/* status: of the History as it is. change: spec.change of the Snapshot. user: who made the change, where that is certain. authors: of the gap before it, if states were skipped; it is the server's and not the client's. The new status, in normal form; NULL: what is
  * stored is no status. */
 struct json *snapshot_change_status(const struct kind *histories, const struct json *status, const struct json *change,
-	const struct snapshot_held *held, struct str user, struct arena *a);
+	const struct snapshot_held *held, struct str user, const struct gap_authors *authors, struct arena *a);
 
 #endif

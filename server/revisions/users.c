@@ -26,9 +26,9 @@ enum {
 };
 
 struct hook {
-	struct str uid;           /* of the review */
-	char digest[DIGEST_SIZE]; /* of what is noted; empty: nothing is */
-	struct str user;
+	struct str uid; /* of the review */
+	struct user_note note;
+	bool is_noted;
 	bool stays_here; /* the note does not go to etcd */
 };
 
@@ -68,48 +68,43 @@ static bool is_secret(const struct json *review)
 
 /* ---- what is noted ---- */
 
-static bool digest_state(char out[DIGEST_SIZE], const struct json *object, struct arena *a)
+/* The digest of an object's state; empty: it is none. */
+static struct str digest_state(const struct json *object, struct arena *a)
 {
+	char digest[DIGEST_SIZE];
+
 	if (!json_is(object, JSON_OBJECT)) {
-		return false;
+		return STR("");
 	}
-	digest_of(out, state_of(object, NULL, a), a);
-	return true;
-}
-
-/* An object that is being deleted already was deleted by somebody else. */
-static void note_deletion(struct hook *h, const struct json *old, struct arena *a)
-{
-	const struct json *metadata = json_gets(old, "metadata");
-	struct str uid = member_text(metadata, "uid");
-
-	if (uid.n > 0 && member_text(metadata, "deletionTimestamp").n == 0) {
-		user_notes_deletion(h->digest, uid, a);
-	}
+	digest_of(digest, state_of(object, NULL, a), a);
+	return arena_dup(a, str_of(digest));
 }
 
 /* Identifies the write by the uid of the object, and by the version that the write replaces. */
-static bool read_write(const struct json *object, const struct json *old, struct str *ret_uid, struct str *ret_version)
+static bool read_write(struct user_note *note, const struct json *object, const struct json *old)
 {
 	const struct json *metadata = json_gets(old ? old : object, "metadata");
 
-	*ret_uid = member_text(metadata, "uid");
-	*ret_version = old ? member_text(metadata, "resourceVersion") : STR("");
-	return ret_uid->n > 0 && (!old || ret_version->n > 0);
+	note->uid = member_text(metadata, "uid");
+	note->version = 0;
+	return note->uid.n > 0 && (!old || str_to_uint64(member_text(metadata, "resourceVersion"), &note->version));
 }
 
-static void note_state(struct hook *h, const struct json *object, const struct json *old, struct arena *a)
+/* An object that is being deleted already was deleted by somebody else. */
+static bool note_deletion(struct user_note *note, const struct json *old, struct arena *a)
 {
-	char before[DIGEST_SIZE] = "", after[DIGEST_SIZE];
-	struct str uid, version;
+	note->sort = NOTE_DELETION;
+	note->from = digest_state(old, a);
+	read_write(note, NULL, old);
+	return note->uid.n > 0 && member_text(json_gets(old, "metadata"), "deletionTimestamp").n == 0;
+}
 
-	if (!read_write(object, old, &uid, &version) || !digest_state(after, object, a)) {
-		return;
-	}
-	digest_state(before, old, a);
-	if (strcmp(before, after) != 0) {
-		user_notes_state(h->digest, uid, version, str_of(after), a);
-	}
+static bool note_state(struct user_note *note, const struct json *object, const struct json *old, struct arena *a)
+{
+	note->sort = NOTE_STATE;
+	note->from = digest_state(old, a);
+	note->to = digest_state(object, a);
+	return read_write(note, object, old) && note->to.n > 0 && !str_eq(note->from, note->to);
 }
 
 static int64_t replicas_of(const struct json *scale)
@@ -117,12 +112,19 @@ static int64_t replicas_of(const struct json *scale)
 	return member_int(json_gets(scale, "spec"), "replicas");
 }
 
-static void note_scale(struct hook *h, const struct json *scale, const struct json *old, struct arena *a)
+static bool note_scale(struct user_note *note, const struct json *scale, const struct json *old)
 {
-	struct str uid, version;
+	note->sort = NOTE_SCALE;
+	note->replicas = replicas_of(scale);
+	return old && read_write(note, scale, old) && replicas_of(scale) != replicas_of(old);
+}
 
-	if (old && read_write(scale, old, &uid, &version) && replicas_of(scale) != replicas_of(old)) {
-		user_notes_scale(h->digest, uid, version, replicas_of(scale), a);
+static void keep_texts(struct user_note *note, struct arena *a)
+{
+	struct str *texts[] = {&note->uid, &note->from, &note->to, &note->user};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		*texts[i] = arena_dup(a, *texts[i]);
 	}
 }
 
@@ -130,22 +132,23 @@ static void read_note(struct request *q, struct hook *h, const struct json *revi
 {
 	const struct json *request = json_gets(review, "request");
 	const struct json *object = json_gets(request, "object"), *old = json_gets(request, "oldObject");
+	struct user_note *note = &h->note;
 
 	old = json_is(old, JSON_OBJECT) ? old : NULL;
-	h->user = arena_dup(http_arena(q->x), member_text(json_gets(request, "userInfo"), "username"));
+	note->user = member_text(json_gets(request, "userInfo"), "username");
+	note->time_s = clock_wall_s();
 	h->stays_here = is_secret(review);
-	if (member_is_true(request, "dryRun")) {
-		return;
-	}
 	if (str_is(of_request(review, "operation"), "DELETE")) {
-		note_deletion(h, old, a);
+		h->is_noted = note_deletion(note, old, a);
 	} else if (str_is(of_request(review, "subResource"), "scale")) {
-		note_scale(h, object, old, a);
+		h->is_noted = note_scale(note, object, old);
 	} else {
-		note_state(h, object, old, a);
+		h->is_noted = note_state(note, object, old, a);
 	}
-	if (arena_is_full(a)) {
-		h->digest[0] = '\0';
+	h->is_noted = h->is_noted && note->user.n > 0 && note->user.n <= USER_NOTES_NAME_MAX &&
+		note->uid.n <= USER_NOTES_UID_MAX && !member_is_true(request, "dryRun") && !arena_is_full(a);
+	if (h->is_noted) {
+		keep_texts(note, http_arena(q->x));
 	}
 }
 
@@ -215,7 +218,8 @@ static void hook_store(struct request *q)
 		return;
 	}
 	plan_init(&q->plan, q->a, q->server->options.prefix);
-	plan_put(&q->plan, user_notes_key(q->a, q->server->options.prefix, str_of(h->digest), h->user), h->user, q->lease.id);
+	struct str key = user_note_key(q->a, q->server->options.prefix, &h->note);
+	plan_put(&q->plan, key, user_note_value(q->a, &h->note), q->lease.id);
 	q->deadline_ms = MIN(q->deadline_ms, clock_mono_ms() + USER_NOTES_STORE_PATIENCE_MS);
 	request_txn(q, hook_stored);
 }
@@ -242,11 +246,11 @@ void hook_answer(struct request *q)
 	if (hook_read(q, h)) {
 		return;
 	}
-	if (h->digest[0] == '\0' || h->user.n == 0 || h->user.n > USER_NOTES_NAME_MAX || !has_recorder(q)) {
+	if (!h->is_noted || !has_recorder(q)) {
 		hook_reply(q);
 		return;
 	}
-	user_notes_add(notes, str_of(h->digest), h->user, now_ms);
+	user_notes_add(notes, &h->note, now_ms);
 	if (h->stays_here || !user_notes_may_store(notes, now_ms)) {
 		hook_reply(q);
 	} else {
@@ -258,67 +262,90 @@ void hook_answer(struct request *q)
 
 enum { USERS_MAX = 2 }; /* two are as good as many: nobody is named */
 
+/* Reads the notes below this path, which lacks the prefix of the store. */
+static void read_notes(struct request *q, struct str path, int64_t limit)
+{
+	struct str first =
+		arena_printf(q->a, STR_FMT STR_FMT, STR_ARG(key_user_notes(q->a, q->server->options.prefix)), STR_ARG(path));
+
+	plan_read(&q->plan, first, storage_prefix_end(q->a, first))->limit = limit;
+}
+
+static bool has_notes(struct request *q)
+{
+	if (q->plan.txn.op.result != STORAGE_OK) {
+		request_storage_failed(q, q->plan.txn.op.result, q->plan.txn.op.message, false);
+		return false;
+	}
+	return true;
+}
+
+static void change_user_go_on(struct request *q, struct change_user *u)
+{
+	plan_clear(&q->plan);
+	q->state = u->state;
+	u->next(q, u);
+}
+
 static void change_user_found(struct request *q)
 {
 	struct change_user *u = q->state;
 	const struct storage_step *look = q->plan.txn.success;
+	struct arena *a = http_arena(q->x);
+	struct user_note note;
 
-	if (q->plan.txn.op.result != STORAGE_OK) {
-		request_storage_failed(q, q->plan.txn.op.result, q->plan.txn.op.message, false);
+	if (!has_notes(q)) {
 		return;
 	}
-	for (size_t i = 0; i < u->n_digests; i++) {
+	for (size_t i = 0; i < u->n_paths; i++) {
 		for (size_t k = 0; k < look[i].n_kvs; k++) {
-			user_found_add(&u->found, look[i].kvs[k].value, http_arena(q->x));
+			if (user_note_read(&note, &look[i].kvs[k], a)) {
+				user_found_add(&u->found, note.user, a);
+			}
 		}
 	}
-	plan_clear(&q->plan);
-	q->state = u->state;
 	u->name = user_found_name(&u->found);
-	u->next(q, u);
+	change_user_go_on(q, u);
 }
 
-static void want_note(struct change_user *u, const char digest[DIGEST_SIZE], struct arena *a)
+static void want_note(struct change_user *u, const struct user_note *note, struct arena *a)
 {
-	assert(u->n_digests < ARRAY_SIZE(u->digests));
-	u->digests[u->n_digests++] = arena_dup(a, str_of(digest));
+	assert(u->n_paths < ARRAY_SIZE(u->paths));
+	u->paths[u->n_paths++] = user_note_path(a, note);
 }
 
 static void find_user(struct request *q, struct change_user *u)
 {
-	struct str notes = key_user_notes(q->a, q->server->options.prefix);
-
-	if (u->n_digests == 0) {
-		u->name = STR("");
+	u->name = STR("");
+	u->authors = (struct gap_authors){.n = 0};
+	if (u->n_paths == 0) {
 		u->next(q, u);
 		return;
 	}
 	u->state = q->state;
 	u->found = (struct user_found){0};
-	user_notes_find(q->server->user_notes, u->digests, u->n_digests, clock_mono_ms(), http_arena(q->x), &u->found);
+	user_notes_find(q->server->user_notes, u->paths, u->n_paths, clock_mono_ms(), http_arena(q->x), &u->found);
 	q->state = u;
 	plan_init(&q->plan, q->a, q->server->options.prefix);
-	for (size_t i = 0; i < u->n_digests; i++) {
-		struct str first = arena_printf(q->a, STR_FMT STR_FMT ".", STR_ARG(notes), STR_ARG(u->digests[i]));
-		plan_read(&q->plan, first, storage_prefix_end(q->a, first))->limit = USERS_MAX;
+	for (size_t i = 0; i < u->n_paths; i++) {
+		read_notes(q, arena_printf(q->a, STR_FMT ".", STR_ARG(u->paths[i])), USERS_MAX);
 	}
 	request_txn(q, change_user_found);
 }
 
 void change_user_find(struct request *q, struct change_user *u, const struct change_write *write)
 {
-	char digest[DIGEST_SIZE];
-	int64_t replicas;
+	struct user_note note = {.uid = write->uid, .version = write->version, .to = write->state};
 
-	u->n_digests = 0;
+	u->n_paths = 0;
 	if (write->uid.n > 0) {
-		user_notes_write(digest, write->uid, write->version, q->a);
-		want_note(u, digest, q->a);
-		user_notes_state(digest, write->uid, write->version, write->state, q->a);
-		want_note(u, digest, q->a);
-		if (write->only_value && json_to_int64(write->only_value, &replicas)) {
-			user_notes_scale(digest, write->uid, write->version, replicas, q->a);
-			want_note(u, digest, q->a);
+		note.sort = NOTE_WRITE;
+		want_note(u, &note, q->a);
+		note.sort = NOTE_STATE;
+		want_note(u, &note, q->a);
+		if (write->only_value && json_to_int64(write->only_value, &note.replicas)) {
+			note.sort = NOTE_SCALE;
+			want_note(u, &note, q->a);
 		}
 	}
 	find_user(q, u);
@@ -326,12 +353,112 @@ void change_user_find(struct request *q, struct change_user *u, const struct cha
 
 void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid)
 {
-	char digest[DIGEST_SIZE];
+	const struct user_note note = {.sort = NOTE_DELETION, .uid = uid};
 
-	u->n_digests = 0;
+	u->n_paths = 0;
 	if (uid.n > 0) {
-		user_notes_deletion(digest, uid, q->a);
-		want_note(u, digest, q->a);
+		want_note(u, &note, q->a);
 	}
 	find_user(q, u);
+}
+
+/* ---- who wrote in a gap ---- */
+
+/* Takes what one step has read. */
+static void take_notes(struct change_user *u, const struct storage_step *look, int64_t limit, struct arena *a)
+{
+	struct user_note note;
+
+	u->notes.is_cut = u->notes.is_cut || (int64_t)look->n_kvs == limit;
+	for (size_t i = 0; i < look->n_kvs; i++) {
+		if (user_note_read(&note, &look->kvs[i], a)) {
+			user_note_list_add(&u->notes, &note, a);
+		} else {
+			u->notes.is_cut = true;
+		}
+	}
+}
+
+/* The deletion, if there was one by one user, says which state was deleted. */
+static void take_deletion(struct change_user *u, struct gap_end *to, struct arena *a)
+{
+	const struct user_note *deletion = NULL;
+
+	for (size_t i = 0; i < u->notes.n; i++) {
+		const struct user_note *note = &u->notes.v[i];
+		if (note->sort == NOTE_DELETION) {
+			user_found_add(&u->found, note->user, a);
+			deletion = deletion && deletion->version > note->version ? deletion : note;
+		}
+	}
+	if (deletion) {
+		*to = (struct gap_end){deletion->version, deletion->from};
+	}
+}
+
+static void name_authors(struct change_user *u, struct arena *a)
+{
+	struct gap_end to = u->gap.to;
+
+	if (u->gap.is_deletion) {
+		take_deletion(u, &to, a);
+	}
+	gap_find_authors(&u->authors, u->notes.v, u->notes.n, &u->gap.from, &to);
+	u->authors.has_more = u->authors.has_more || u->notes.is_cut || u->gap.is_creation;
+	if (u->gap.is_deletion) {
+		u->name = user_found_name(&u->found);
+	} else if (u->gap.is_creation) {
+		u->name = u->authors.first;
+	} else if (!u->authors.has_more) {
+		u->name = u->authors.last;
+	}
+	gap_leave_out(&u->authors, u->name);
+}
+
+static void gap_notes_found(struct request *q)
+{
+	struct change_user *u = q->state;
+	const struct storage_step *look = q->plan.txn.success;
+	struct arena *a = http_arena(q->x);
+
+	if (!has_notes(q)) {
+		return;
+	}
+	take_notes(u, &look[0], GAP_NOTES_BEFORE_MAX, a);
+	take_notes(u, &look[1], GAP_NOTES_MAX, a);
+	name_authors(u, a);
+	change_user_go_on(q, u);
+}
+
+/* The notes of versions [from, to) of the object. */
+static void read_versions(struct request *q, struct str uid, uint64_t from, struct str end, int64_t limit)
+{
+	struct str notes = key_user_notes(q->a, q->server->options.prefix), first = user_note_version(q->a, uid, from);
+
+	plan_read(&q->plan, arena_printf(q->a, STR_FMT STR_FMT, STR_ARG(notes), STR_ARG(first)),
+		arena_printf(q->a, STR_FMT STR_FMT, STR_ARG(notes), STR_ARG(end)))
+		->limit = limit;
+}
+
+void change_user_find_authors(struct request *q, struct change_user *u, const struct change_gap *gap)
+{
+	struct arena *a = http_arena(q->x);
+
+	u->gap = *gap;
+	u->name = STR("");
+	u->authors = (struct gap_authors){.has_more = true};
+	u->found = (struct user_found){0};
+	u->state = q->state;
+	if (gap->uid.n == 0 || gap->uid.n > USER_NOTES_UID_MAX) {
+		u->next(q, u);
+		return;
+	}
+	user_note_list_init(&u->notes, 2 * GAP_NOTES_MAX + GAP_NOTES_BEFORE_MAX, a);
+	user_notes_list(q->server->user_notes, gap->uid, clock_mono_ms(), a, &u->notes);
+	q->state = u;
+	plan_init(&q->plan, q->a, q->server->options.prefix);
+	struct str object = user_note_object(q->a, gap->uid), middle = user_note_version(q->a, gap->uid, gap->from.version);
+	read_versions(q, gap->uid, 0, middle, GAP_NOTES_BEFORE_MAX);
+	read_versions(q, gap->uid, gap->from.version, storage_prefix_end(q->a, object), GAP_NOTES_MAX);
+	request_txn(q, gap_notes_found);
 }

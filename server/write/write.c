@@ -330,7 +330,7 @@ static bool write_shed(struct request *q, struct write *w)
 static void write_took_effect(struct request *q, struct write *w, int64_t revision)
 {
 	q->writing->revision = w->revision = revision;
-	if (w->noted[0] != '\0') {
+	if (w->is_noted) {
 		user_notes_count(q->server->user_notes);
 	}
 	if (w->decision == DECIDE_PUT && w->object) {
@@ -407,7 +407,7 @@ static void write_txn_done(struct request *q)
 
 static void write_send(struct request *q, struct write *w, int64_t lease)
 {
-	assert(!q->route.kind->expires || w->noted[0] == '\0');
+	assert(!q->route.kind->expires || !w->is_noted);
 	write_plan(q, w, q->route.kind->expires ? lease : 0);
 	write_plan_note(q, w, q->route.kind->expires ? 0 : lease);
 	w->has_beyond = w->object && w->object->beyond;
@@ -530,7 +530,7 @@ static void write_carry_out(struct request *q, struct write *w)
 		return;
 	}
 	write_note_user(q, w);
-	if ((w->decision == DECIDE_PUT && q->route.kind->expires) || w->noted[0] != '\0') {
+	if ((w->decision == DECIDE_PUT && q->route.kind->expires) || w->is_noted) {
 		if (write_weigh(q, w->stored.n)) {
 			write_refuse(q);
 			return;

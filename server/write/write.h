@@ -8,6 +8,7 @@
 
 #include "api/model/digest.h"
 #include "server/request/request.h"
+#include "server/write/user_notes.h"
 #include "server/write/write_memory.h"
 
 enum decision {
@@ -123,7 +124,8 @@ struct write {
 	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
 	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct agreement_ticket ticket;      /* the version it is stored in, and that we may do so: a guard, too */
-	char noted[DIGEST_SIZE];             /* user_notes.h's: of the note that is written, too; empty: none is */
+	struct user_note noted;              /* is written, too, if is_noted. Its texts live as long as the decision */
+	bool is_noted;
 };
 
 #define WRITE_ATTEMPTS_MAX 64 /* where other objects are guarded, too; others go on for as long as the request may take */

@@ -89,6 +89,10 @@ const tests = {
 		assert.equal(pathsOf({paths: ['/a'], morePaths: 2}), '/a and 2 more');
 		assert.equal(partsOf({type: 'Changed', paths: ['/a'], skipped: true, gap: {states: 3}}), '/a; at least 3 states skipped before');
 		assert.equal(partsOf({type: 'Deleted', skipped: true}), 'states skipped before');
+		const gap = {authors: [{user: 'alice'}, {user: 'bob'}]}, inGap = {type: 'Changed', user: 'eve', skipped: true, gap};
+		assert.equal(partsOf(inGap), 'states skipped before, also by alice, bob');
+		assert.equal(partsOf({...inGap, gap: {...gap, moreAuthors: true}}), 'states skipped before, also by alice, bob, perhaps others');
+		assert.ok(filterOf({by: 'bob'}, resources)({...entry, change: inGap}) && !filterOf({by: 'carol'}, resources)({...entry, change: inGap}));
 	},
 
 	'folds stand for what hunks leave out, and unfold to it'() {

@@ -337,6 +337,23 @@ def test_undo__reads_the_object_itself(plugin, made):
     assert "changed since by bob" in plugin("undo", "--by=eve", SINCE, "-y", status=1).stderr
 
 
+def test_gap__names_its_authors_and_refuses_to_undo_them(plugin, made):
+    """eve and bob changed it while no recorder looked: their states are not kept."""
+    it = made("a", data={"x": "1"})
+    for user, value in (("eve", "2"), ("bob", "3"), ("alice", "4")):
+        it.by(user)
+        it.alter({"data": {"x": value}})
+    it.take(skipped=True, gap={"states": 2}, paths=["/data/x"])
+    shown = json.loads(plugin("log", "cm/a", "--by=eve", "-o", "json").stdout)["items"]
+    assert [(change["change"]["user"], [author["user"] for author in change["change"]["gap"]["authors"]]) for change in shown] == [("alice", ["eve", "bob"])]
+    assert "(at least 2 states skipped before, also by eve, bob)" in plugin("log", "cm/a", "--by=bob").stdout
+    assert "also by eve, bob)" in plugin("history", "cm/a").stdout
+    for user in ("eve", "alice"):
+        refused = plugin("undo", f"--by={user}", SINCE, "-y", "--force-conflicts", status=1)
+        assert f"{user} wrote it in a gap of its History" in plan(refused.stderr)["configmap/a"][1] and it.get()["data"] == {"x": "4"}
+    assert "/a" not in plugin("undo", "--by=mallory", SINCE, "-y").stdout
+
+
 def test_undo__replaces_what_is_immutable(plugin, made, annals):
     it = made("a", data={"x": "1"})
     it.patch({"data": {"x": "2"}, "immutable": True}, user="eve")

@@ -66,9 +66,13 @@ def ask_for_all(server, body):
 
 def notes(store):
     """{key: user} in etcd; each is under a lease of minutes."""
+    return {key: value["user"] for key, value in whole_notes(store).items()}
+
+
+def whole_notes(store):
     found = json.loads(store.ctl("get", "--prefix", NOTES, "-w", "json")).get("kvs", [])
     assert all(one.get("lease") for one in found)
-    return {base64.b64decode(one["key"]).decode(): base64.b64decode(one["value"]).decode() for one in found}
+    return {base64.b64decode(one["key"]).decode(): json.loads(base64.b64decode(one["value"])) for one in found}
 
 
 def noted(server, which="total"):
@@ -78,7 +82,7 @@ def noted(server, which="total"):
 def test_user_of_a_state_is_noted(server, store):
     ask_for_all(server, review("alice", config({"a": "1"})))
     (key, user), = notes(store).items()
-    assert user == "alice" and len(key) == len(NOTES) + 54 + 1 + 16
+    assert user == "alice" and key.startswith(f"{NOTES}1/{0:020}/") and len(key) == len(f"{NOTES}1/{0:020}/") + 54 + 1 + 16
     lease = json.loads(store.ctl("get", key, "-w", "json"))["kvs"][0]["lease"]
     assert 250 < json.loads(store.ctl("lease", "timetolive", f"{lease:x}", "-w", "json"))["granted-ttl"] < 400
 
@@ -231,7 +235,14 @@ class Told:
                              {"spec": {"owner": self.owner, "change": said, **({"data": data} if data else {})}})
         assert answer.status == 201, answer
         self.version = answer.json["status"]["history"]["resourceVersion"]
-        return server.get(f"{HISTORIES}/{self.name}").json["status"]["changes"][-1].get("user")
+        self.last = server.get(f"{HISTORIES}/{self.name}").json["status"]["changes"][-1]
+        return self.last.get("user")
+
+    def authors(self):
+        """Of the gap before the last change; "+": there may be others."""
+        gap = self.last.get("gap", {})
+        assert all(author["time"] for author in gap.get("authors", []))
+        return [author["user"] for author in gap.get("authors", [])] + ["+"] * gap.get("moreAuthors", False)
 
 
 def state(data):
@@ -340,6 +351,105 @@ def test_note_that_has_expired_names_nobody(server, serve, store, digest):
     assert Told(other).change(other, "Created", {"a": "1"}, digest(state({"a": "1"}))) is None
 
 
+# ---- who wrote while no recorder saw it ----
+
+
+class Gap(Told):
+    """alice created the object in version 7, and that was recorded. Then come writes without a recorder."""
+
+    def __init__(self, server, digest):
+        super().__init__(server)
+        self.server, self.digest = server, digest
+        ask(server, review("alice", config({"a": "1"})))
+        assert self.change(server, "Created", {"a": "1"}, digest(state({"a": "1"})), resourceVersion="7") == "alice"
+
+    def asked(self, user, before, after, version):
+        ask(self.server, review(user, config({"a": after}), old=config({"a": before}, resourceVersion=version)))
+
+    def found(self, a, version="20", server=None, **more):
+        """The recorder sees this state. The user, and the others."""
+        more = {"skipped": True, "resourceVersion": version, **more}
+        return self.change(server or self.server, "Changed", {"a": a}, self.digest(state({"a": a})), **more), self.authors()
+
+
+@pytest.fixture
+def gap(server, digest):
+    return Gap(server, digest)
+
+
+def test_gap_has_the_names_of_all_who_wrote_in_it(gap):
+    """Three people change the object; status is written in between. The last one made the change, and the others are named, too."""
+    gap.asked("alice", "1", "2", "7")
+    gap.asked("bob", "2", "3", "9")
+    gap.asked("carol", "3", "4", "12")
+    assert gap.found("4") == ("carol", ["alice", "bob"])
+
+
+def test_gap_where_nobody_else_wrote_has_one_user(gap):
+    gap.asked("alice", "1", "2", "7")
+    gap.asked("alice", "2", "3", "8")
+    assert gap.found("3") == ("alice", [])
+    gap.asked("bob", "3", "4", "25")
+    assert gap.found("4", "26") == ("bob", []), "the next gap begins where this one ended"
+
+
+def test_gap_with_a_missing_note_invents_nobody(gap):
+    gap.asked("alice", "1", "2", "7")
+    gap.asked("bob", "2", "3", "9")
+    gap.asked("carol", "4", "5", "12")
+    assert gap.found("5") == (None, ["alice", "carol", "+"])
+    assert gap.found("6", "22") == (None, ["+"])
+
+
+def test_refused_requests_are_no_authors(gap):
+    gap.asked("mallory", "1", "evil", "7")
+    gap.asked("alice", "1", "2", "7")
+    gap.asked("mallory", "2", "evil", "9")
+    gap.asked("bob", "2", "3", "10")
+    gap.asked("mallory", "3", "evil", "11")
+    assert gap.found("3") == ("bob", ["alice"])
+
+
+def test_client_cannot_name_authors(gap):
+    gap.asked("alice", "1", "2", "7")
+    forged = {"resourceVersion": "7", "authors": [{"user": "mallory", "time": "2026-01-02T03:04:05Z"}], "moreAuthors": True}
+    assert gap.found("2", gap=forged) == ("alice", [])
+    said = {"type": "Changed", "time": "2026-01-02T03:04:05Z", "historyResourceVersion": gap.version, "uid": "1", "apiVersion": "v1",
+            "skipped": True, "gap": forged}
+    answer = gap.server.post("/apis/annals.dev/v1/namespaces/default/snapshots?fieldValidation=Strict",
+                             {"spec": {"owner": gap.owner, "change": said, "data": {}}})
+    assert answer.status == 400 and "authors" in answer.json["message"], answer
+
+
+def test_deleted_in_a_gap(gap):
+    gap.asked("bob", "1", "2", "8")
+    ask(gap.server, review("carol", old=config({"a": "2"}, resourceVersion="9")))
+    assert gap.change(gap.server, "Deleted", skipped=True) == "carol"
+    assert gap.authors() == ["bob"]
+
+
+def test_made_again_in_a_gap(gap, digest):
+    """Another object may have come and gone before it, so there may be others."""
+    gap.uid = "2"
+    ask(gap.server, review("bob", config({"a": "1"}, uid="2")))
+    ask(gap.server, review("carol", config({"a": "2"}, uid="2", resourceVersion="11"), old=config({"a": "1"}, uid="2", resourceVersion="10")))
+    assert gap.change(gap.server, "Created", {"a": "2"}, digest(state({"a": "2"})), resourceVersion="12", skipped=True) == "bob"
+    assert gap.authors() == ["carol", "+"]
+
+
+def test_other_replicas_know_the_authors_of_a_gap(gap, server, serve, store):
+    for user, before, after, version in (("alice", "1", "2", "7"), ("bob", "2", "3", "9")):
+        ask_for_all(server, review(user, config({"a": after}), old=config({"a": before}, resourceVersion=version)))
+    assert gap.found("3", server=serve(store.endpoint)) == ("bob", ["alice"])
+
+
+def test_scale_in_a_gap_is_not_certain(gap):
+    """It shows no state, so nothing says that it was carried out."""
+    gap.asked("alice", "1", "2", "7")
+    ask(gap.server, review("bob", scale(1, "9"), old=scale(0, "9"), resource="deployments", subresource="scale"))
+    assert gap.found("3") == (None, ["+"])
+
+
 # ---- standalone: the server sees who writes ----
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -389,6 +499,30 @@ def test_writes_of_one_server_have_their_users_at_another(server, serve, store, 
         assert told.change(other, "Changed", {"a": number}, digest(state({"a": str(number)})), before) == "admin"
     assert server.delete(path).status == 200
     assert told.change(other, "Deleted") == "admin"
+
+
+@pytest.mark.parametrize("resource, values", [("configmaps", "123"), ("secrets", ["MQ==", "Mg==", "Mw=="])])
+def test_server_knows_who_wrote_in_a_gap(server, certificates, digest, folder, serve, store, resource, values):
+    """Of a Secret, no digest is in etcd: versions are links enough."""
+    policy = folder / f"policy-{resource}"
+    policy.write_text("".join(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {
+        "user": user, "namespace": "*", "resource": "*", "apiGroup": "*"}}) + "\n" for user in ("alice", "bob")))
+    own, path = serve(store.endpoint, f"--authorization-policy-file={policy}"), f"/api/v1/namespaces/default/{resource}"
+    processes.retry_until(lambda: own.get("/apis/annals.dev/v1/recorders?resourceVersion=0").json["items"], "the Recorder is known")
+    alice, bob = (processes.Client(own.url, certificates.ca, *certificates.client(user)) for user in ("alice", "bob"))
+    made = alice.post(path, {"metadata": {"name": "one"}, "data": {"a": values[0]}})
+    told = Told(server, uid=made.json["metadata"]["uid"])
+    assert told.change(server, "Created", {"a": "1"}, digest(state({"a": "1"})), resourceVersion=made.json["metadata"]["resourceVersion"]) == "alice"
+    assert bob.patch(f"{path}/one", {"data": {"a": values[1]}}).status == 200
+    last = alice.patch(f"{path}/one", {"data": {"a": values[2]}}).json["metadata"]["resourceVersion"]
+    assert told.change(server, "Changed", {"a": "3"}, digest(state({"a": "3"})), resourceVersion=last, skipped=True) == "alice"
+    assert told.authors() == ["bob"]
+    assert bob.patch(f"{path}/one", {"data": {"a": values[0]}}).status == 200
+    assert alice.delete(f"{path}/one").status == 200
+    assert told.change(server, "Deleted", skipped=True) == "alice"
+    assert told.authors() == ["bob"]
+    mine = [note for note in whole_notes(store).values() if note["uid"] == told.uid]
+    assert len(mine) == 5 and all(("to" in note or "from" in note) == (resource == "configmaps") for note in mine)
 
 
 def test_write_that_was_refused_is_no_note(server, certificates):

@@ -11,8 +11,9 @@ static const struct snapshot_held held = {.name = {"web-x", 5}, .digest = {"dig"
 
 static const struct json *after(struct api_world *w, const char *status, const char *change, const char *user)
 {
-	return snapshot_change_status(
-		world_version(HISTORY, NULL), world_parse(w, status), world_parse(w, change), &held, str_of(user), &w->a);
+	static const struct gap_authors nobody = {.n = 0};
+	return snapshot_change_status(world_version(HISTORY, NULL), world_parse(w, status), world_parse(w, change), &held,
+		str_of(user), &nobody, &w->a);
 }
 
 static void test_change__tells_of_the_state(void **state)
@@ -31,6 +32,26 @@ static void test_change__tells_of_the_state(void **state)
 		"b\"],\"totalChanges\":1,\"changes\":[{\"type\":\"Created\",\"time\":\"2020-01-01T00:00:00Z\",\"paths\":[\"/"
 		"a\"],"
 		"\"revision\":\"web-x\",\"number\":7,\"user\":\"eve\",\"digest\":\"dig\"}]}");
+}
+
+/* The server names the authors of a gap, and nobody else does. */
+static void test_change__after_a_gap_has_its_authors(void **state)
+{
+	static const char skipped[] = "{\"type\":\"Deleted\",\"time\":\"2020-01-01T00:00:00Z\",\"skipped\":true,\"gap\":{"
+				      "\"resourceVersion\":\"7\",\"authors\":[{\"user\":\"forged\"}],\"moreAuthors\":false}}";
+	static const char forged[] = "{\"type\":\"Deleted\",\"time\":\"2020-01-01T00:00:00Z\",\"gap\":{"
+				     "\"authors\":[{\"user\":\"forged\"}]}}";
+	struct api_world *w = *state;
+	const struct gap_authors two = {.v = {{STR("alice"), 0}, {STR("bob"), 60}}, .n = 2, .has_more = true};
+	const struct json *status = snapshot_change_status(
+		world_version(HISTORY, NULL), NULL, world_parse(w, skipped), &held, STR("eve"), &two, &w->a);
+
+	world_assert_json(w, json_gets(list_item(json_gets(status, "changes"), 0), "gap"),
+		"{\"resourceVersion\":\"7\",\"authors\":[{\"user\":\"alice\",\"time\":\"1970-01-01T00:00:00Z\"},"
+		"{\"user\":\"bob\",\"time\":\"1970-01-01T00:01:00Z\"}],\"moreAuthors\":true}");
+	status =
+		snapshot_change_status(world_version(HISTORY, NULL), NULL, world_parse(w, forged), &held, STR(""), &two, &w->a);
+	assert_null(json_gets(list_item(json_gets(status, "changes"), 0), "gap"));
 }
 
 static void test_change__deletion_keeps_what_was(void **state)
@@ -92,9 +113,10 @@ static struct json *status_with(struct api_world *w, size_t n, size_t bytes)
 
 static uint32_t kept_after(struct api_world *w, size_t n, size_t bytes)
 {
+	const struct gap_authors nobody = {.n = 0};
 	const struct json *deletion = world_parse(w, "{\"type\":\"Deleted\",\"time\":\"2020-01-01T00:00:00Z\"}");
-	const struct json *status =
-		snapshot_change_status(world_version(HISTORY, NULL), status_with(w, n, bytes), deletion, &held, STR(""), &w->a);
+	const struct json *status = snapshot_change_status(
+		world_version(HISTORY, NULL), status_with(w, n, bytes), deletion, &held, STR(""), &nobody, &w->a);
 
 	return member_count(status, "changes");
 }
@@ -122,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		API_TEST(test_change__tells_of_the_state),
+		API_TEST(test_change__after_a_gap_has_its_authors),
 		API_TEST(test_change__deletion_keeps_what_was),
 		API_TEST(test_change__of_an_object_made_again_ends_the_deletion),
 		API_TEST(test_change__of_what_is_no_status_is_none),

@@ -429,12 +429,13 @@ static struct str uid_of(struct replicas *p, struct str shown)
 /* The user whom the store names for the deletion of that object; empty: nobody. */
 static struct str deleted_by(struct replicas *p, struct str uid)
 {
-	char digest[DIGEST_SIZE];
-	user_notes_deletion(digest, uid, &p->a);
-	struct str key = user_notes_key(&p->a, STR(WORLD_PREFIX), str_of(digest), STR("system:anonymous"));
+	const struct user_note deletion = {.sort = NOTE_DELETION, .uid = uid, .user = STR("system:anonymous")};
+	struct user_note found;
+	struct str key = user_note_key(&p->a, STR(WORLD_PREFIX), &deletion);
 	struct storage_range range = {.key = key};
 	assert_int_equal(storage_range_wait(p->memory, &range), STORAGE_OK);
-	struct str user = range.n_kvs > 0 ? arena_dup(&p->a, range.kvs[0].value) : STR("");
+	bool is_there = range.n_kvs > 0 && user_note_read(&found, &range.kvs[0], &p->a);
+	struct str user = is_there ? arena_dup(&p->a, found.user) : STR("");
 	storage_op_clear(&range.op);
 	return user;
 }

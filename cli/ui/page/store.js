@@ -14,6 +14,12 @@ export function whoOf(change) {
 	return change.user || (managers.length ? `${managers.join(', ')} (manager${managers.length > 1 ? 's' : ''})` : 'unknown');
 }
 
+// Who else wrote, in a gap before the change.
+const authorsOf = (change) => (change.skipped ? (change.gap?.authors ?? []).map((author) => author.user) : []);
+
+// All who are known of a change, as one text to search in.
+const allOf = (change) => [whoOf(change), ...authorsOf(change)].join(' ');
+
 // The parts that became others, as one text.
 export function pathsOf(change) {
 	const paths = change.paths ?? [], more = change.morePaths ?? 0;
@@ -23,7 +29,9 @@ export function pathsOf(change) {
 // What a change is about: its parts, and whether states before it are missing.
 export function partsOf(change) {
 	const paths = change.type === 'Changed' || change.type === 'Adopted' ? pathsOf(change) : '';
-	const gap = !change.skipped ? '' : change.gap?.states ? `at least ${change.gap.states} states skipped before` : 'states skipped before';
+	const skipped = !change.skipped ? '' : change.gap?.states ? `at least ${change.gap.states} states skipped before` : 'states skipped before';
+	const authors = authorsOf(change).join(', '), others = authors && change.gap.moreAuthors ? ', perhaps others' : '';
+	const gap = skipped + (authors ? `, also by ${authors}${others}` : '');
 	return [paths, gap].filter((text) => text).join('; ');
 }
 
@@ -168,11 +176,11 @@ export function filterOf({namespace, kind, by, text, since} = {}, resources = []
 				return false;
 			}
 		}
-		if (who && !lower(whoOf(change)).includes(who)) {
+		if (who && !lower(allOf(change)).includes(who)) {
 			return false;
 		}
 		if (words.length) {
-			const all = lower([change.type, subject.kind, subject.namespace, subject.name, whoOf(change), change.cause,
+			const all = lower([change.type, subject.kind, subject.namespace, subject.name, allOf(change), change.cause,
 				...(change.paths ?? [])].join('\n'));
 			return words.every((word) => all.includes(word));
 		}

@@ -343,6 +343,25 @@ type HistoryGap struct {
 	// At least so many states are missing. Absent: nobody knows how many.
 	// +optional
 	States int64 `json:"states,omitempty"`
+
+	// Users who certainly wrote in the gap, besides the user of the change: at most 16.
+	// +listType=atomic
+	// +optional
+	Authors []HistoryGapAuthor `json:"authors,omitempty"`
+
+	// True: others may have written in the gap, too. Nobody knows for certain who.
+	// +optional
+	MoreAuthors bool `json:"moreAuthors,omitempty"`
+}
+
+// HistoryGapAuthor: A user who wrote the object in a gap.
+type HistoryGapAuthor struct {
+	// The name of the user.
+	User string `json:"user"`
+
+	// When the user last wrote in the gap.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
 }
 
 // HistoryRevision: A ControllerRevision, which holds a state of the object.
@@ -654,7 +673,7 @@ type SnapshotChange struct {
 
 	// What is known of the missing states, if skipped is true.
 	// +optional
-	Gap *HistoryGap `json:"gap,omitempty"`
+	Gap *SnapshotGap `json:"gap,omitempty"`
 
 	// The uid of the object. Required, unless the object was deleted.
 	// +optional
@@ -681,6 +700,22 @@ type SnapshotChange struct {
 	// the user is not, unless the object was created.
 	// +optional
 	AfterResourceVersion string `json:"afterResourceVersion,omitempty"`
+}
+
+// SnapshotGap: The states before a change that the recorder did not see. The server adds who wrote
+// them.
+type SnapshotGap struct {
+	// The resourceVersion of the object after the last change that was recorded.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+
+	// The time of the last change that was recorded.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// At least so many states are missing. Absent: nobody knows how many.
+	// +optional
+	States int64 `json:"states,omitempty"`
 }
 
 // SnapshotHistory: The History to which the change was added.

@@ -548,6 +548,13 @@ func (in *HistoryGap) DeepCopyInto(out *HistoryGap) {
 		*out = new(metav1.Time)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Authors != nil {
+		in, out := &in.Authors, &out.Authors
+		*out = make([]HistoryGapAuthor, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 }
 
 // DeepCopy returns a copy that shares nothing with the receiver.
@@ -556,6 +563,26 @@ func (in *HistoryGap) DeepCopy() *HistoryGap {
 		return nil
 	}
 	out := new(HistoryGap)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *HistoryGapAuthor) DeepCopyInto(out *HistoryGapAuthor) {
+	*out = *in
+	if in.Time != nil {
+		in, out := &in.Time, &out.Time
+		*out = new(metav1.Time)
+		(*in).DeepCopyInto(*out)
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *HistoryGapAuthor) DeepCopy() *HistoryGapAuthor {
+	if in == nil {
+		return nil
+	}
+	out := new(HistoryGapAuthor)
 	in.DeepCopyInto(out)
 	return out
 }
@@ -868,7 +895,7 @@ func (in *SnapshotChange) DeepCopyInto(out *SnapshotChange) {
 	}
 	if in.Gap != nil {
 		in, out := &in.Gap, &out.Gap
-		*out = new(HistoryGap)
+		*out = new(SnapshotGap)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.Ignore != nil {
@@ -884,6 +911,26 @@ func (in *SnapshotChange) DeepCopy() *SnapshotChange {
 		return nil
 	}
 	out := new(SnapshotChange)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *SnapshotGap) DeepCopyInto(out *SnapshotGap) {
+	*out = *in
+	if in.Time != nil {
+		in, out := &in.Time, &out.Time
+		*out = new(metav1.Time)
+		(*in).DeepCopyInto(*out)
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *SnapshotGap) DeepCopy() *SnapshotGap {
+	if in == nil {
+		return nil
+	}
+	out := new(SnapshotGap)
 	in.DeepCopyInto(out)
 	return out
 }
