@@ -327,7 +327,9 @@ static bool look_who_is_right(struct scribe *s)
 	if (!goes_on || !is_by_watch) {
 		return goes_on;
 	}
-	bool is_right = s->sighting.is_gone ? was_gone : s->sighting.version < scribe_last_version(s->history.body);
+	bool is_restored =
+		s->sighting.version < scribe_last_version(s->history.body) || scribe_was_deleted(s->history.body, &s->sighting);
+	bool is_right = s->sighting.is_gone ? was_gone : is_restored;
 	s->has_looked = is_right;
 	return is_right;
 }

@@ -147,11 +147,31 @@ uint64_t scribe_last_version(const struct json *history)
 	return version;
 }
 
-/* Another recorder has written something newer. Versions of one object only grow unless a backup
- * was restored; then a LOOK at the object decides. */
+bool scribe_was_deleted(const struct json *history, const struct sighting *s)
+{
+	const struct json *status = status_of(history);
+
+	return member_text(status, "deletionTime").n > 0 && str_eq(member_text(status, "uid"), s->uid);
+}
+
+/* A deletion that a list found has no version: the change before it has one. */
+static uint64_t newest_version(const struct json *history)
+{
+	const struct json *changes = json_gets(status_of(history), "changes");
+	uint64_t version = 0;
+
+	for (uint32_t i = changes ? changes->n : 0; i > 0 && !version; i--) {
+		str_to_uint64(member_text(list_item(changes, i - 1), "resourceVersion"), &version);
+	}
+	return version;
+}
+
+/* Something newer has been written: by another recorder, or by this one, whose watch begins again at an earlier version. Versions
+ * of one object only grow, and no deleted object returns, unless a backup was restored; then a LOOK at the object decides. */
 static bool is_overtaken(const struct json *history, const struct sighting *s)
 {
-	return !s->is_live && s->version && s->version < scribe_last_version(history);
+	return !s->is_live && s->version &&
+		(s->version < newest_version(history) || (!s->is_gone && scribe_was_deleted(history, s)));
 }
 
 bool scribe_is_released(const struct json *history)

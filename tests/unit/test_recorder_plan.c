@@ -88,8 +88,22 @@ static void test_decide__another_uid_or_a_deletion_before_is_a_creation(void **s
 {
 	const struct sighting s = seen(OBJECT);
 	assert_int_equal(scribe_decide(history("u0", s.digest, "10", ""), &s), SCRIBE_CREATED);
-	assert_int_equal(scribe_decide(history("u1", s.digest, "10", GONE), &s), SCRIBE_CREATED);
 	assert_int_equal(scribe_decide(history("u0", "other", "10", GONE), &s), SCRIBE_CREATED);
+}
+
+/* A watch that begins again shows states of an object that a list found absent meanwhile. Only a restored backup brings back an
+ * object with its uid. */
+static void test_decide__a_deleted_object_does_not_return(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	const char *const without_version = "{\"status\":{\"uid\":\"%s\",\"digest\":\"d\"" GONE
+					    ",\"changes\":[{\"resourceVersion\":\"%s\"},{\"type\":\"Deleted\"}]}}";
+	assert_int_equal(scribe_decide(history("u1", s.digest, "10", GONE), &s), SCRIBE_LOOK);
+	assert_int_equal(scribe_decide(parse(arena_printf(&arena, without_version, "u1", "10").p), &s), SCRIBE_LOOK);
+	assert_int_equal(scribe_decide(parse(arena_printf(&arena, without_version, "u0", "21").p), &s), SCRIBE_LOOK);
+	assert_int_equal(scribe_decide(parse(arena_printf(&arena, without_version, "u0", "19").p), &s), SCRIBE_CREATED);
+	s.is_live = true;
+	assert_int_equal(scribe_decide(history("u1", s.digest, "10", GONE), &s), SCRIBE_CREATED);
 }
 
 static void test_decide__a_deletion_is_told_once(void **state _unused_)
@@ -139,7 +153,7 @@ static void test_decide__other_rules_are_nobodys_change(void **state _unused_)
 	struct sighting s = seen(OBJECT);
 	assert_int_equal(scribe_decide(history("u1", "other", "20", ""), &s), SCRIBE_RERECORDED);
 	assert_int_equal(scribe_decide(history("u2", "other", "20", ""), &s), SCRIBE_CREATED);
-	assert_int_equal(scribe_decide(history("u1", "other", "20", GONE), &s), SCRIBE_CREATED);
+	assert_int_equal(scribe_decide(history("u1", "other", "20", GONE), &s), SCRIBE_LOOK);
 	/* After a write of its status the object has a newer version than the last change. */
 	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
 	s.settled = 19;
@@ -407,6 +421,7 @@ int main(void)
 		TEST_PLAN(test_decide__the_first_change_creates),
 		TEST_PLAN(test_decide__a_state_that_is_recorded_is_nothing),
 		TEST_PLAN(test_decide__another_uid_or_a_deletion_before_is_a_creation),
+		TEST_PLAN(test_decide__a_deleted_object_does_not_return),
 		TEST_PLAN(test_decide__a_deletion_is_told_once),
 		TEST_PLAN(test_decide__what_is_older_than_the_history_is_looked_at),
 		TEST_PLAN(test_decide__what_no_recorder_selects_is_released_once),
