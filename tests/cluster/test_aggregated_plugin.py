@@ -1,6 +1,7 @@
 """kubectl annals at a kube-apiserver with annals behind it: what was recorded of its own kinds and of custom resources comes back as it was."""
 
 import json
+import re
 import time
 
 import pytest
@@ -46,8 +47,8 @@ def test_deployments__come_back_as_they_were(cluster, plugin):
     assert state_of(it.get()) == first
     it.take()
     it.delete()
-    said = [line.split(None, 4)[3:] for line in plugin("log", "deployment", "-n", namespace).stdout.splitlines()[1:]]
-    assert [words[-1] for words in said] == ["Created", "Changed /spec/replicas", "Changed", "Deleted"]
+    said = [re.split(" {2,}", line.rstrip()) for line in plugin("log", "deployment", "-n", namespace).stdout.splitlines()[1:]]
+    assert [columns[-1] for columns in said] == ["Created", "Changed /spec/replicas", "Changed", "Deleted"]
     processes.retry_until(lambda: cluster.kube.get(it.path).status == 404, "the end of it")
     plugin("restore", "deployment/web", "-n", namespace)
     assert state_of(it.get()) == first

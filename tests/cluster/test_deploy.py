@@ -211,6 +211,10 @@ def test_what_is_recorded_may_be_read_and_its_users_are_known():
     assert readable - named == {("", "namespaces")} and named <= readable
     hook, = made["ValidatingWebhookConfiguration", "annals-recorder"]["webhooks"]
     asked = {(group, resource) for rule in hook["rules"] for group in rule["apiGroups"] for resource in rule["resources"]}
+    below = {(group, resource) for group, resource in asked if "/" in resource}
+    asked -= below
+    groups = {group for group, _ in named}
+    assert all(group in groups and (resource.startswith("*/") or (group, resource.split("/")[0]) in named) for group, resource in below)
     assert named - asked == {("admissionregistration.k8s.io", f"{kind}webhookconfigurations") for kind in ("mutating", "validating")}
     assert asked <= named and f"/recorders/{recorder['metadata']['name']}/admission" in hook["clientConfig"]["service"]["path"]
 
