@@ -204,7 +204,7 @@ def test_what_comes_does_not_move_what_is_read(look, many, ui):
     page.wait_for("[data-testid=new-changes]")
     assert page.evaluate(middle) == read
     page.click("[data-testid=new-changes]")
-    page.until(lambda: rows(page) and rows(page)[0][3] == "late", "the newest is shown")
+    page.until(lambda: rows(page) and rows(page)[0][3] == "late (manager)", "the newest is shown")
     deleted = many.delete(f"{V1}/namespaces/many/histories/{other.history['metadata']['name']}")
     assert deleted.status == 200, deleted
     page.until(lambda: n_changes(page) == 1000, "what is forgotten is not shown any more")
@@ -307,8 +307,8 @@ def test_what_users_wrote_is_only_ever_text(look, room):
     page.fill("[data-testid=filter-kind]", "Service")
     page.until(lambda: len(rows(page)) == 2, "both are shown")
     newest, oldest = rows(page)
-    assert newest[3] == IMAGE and f"/metadata/labels/{SCRIPT}" in newest[4] and "\u202e" not in newest[4] and "\\u202e" in newest[4]
-    assert oldest[3] == IMAGE and SCRIPT in oldest[4]
+    assert newest[3] == f"{IMAGE} (manager)" and f"/metadata/labels/{SCRIPT}" in newest[4] and "\u202e" not in newest[4] and "\\u202e" in newest[4]
+    assert oldest[3] == f"{IMAGE} (manager)" and SCRIPT in oldest[4]
     assert page.evaluate("[window.pwned, document.scripts.length, document.images.length]") == [None, 2, 1]
     page.fill("[data-testid=filter-by]", SCRIPT)
     page.fill("[data-testid=filter-text]", IMAGE)
