@@ -53,7 +53,7 @@ def namespace(cluster, annals):
 
 def notes(annals):
     found = json.loads(annals.etcd.ctl("get", "--prefix", "/annals/user-notes/", "-w", "json")).get("kvs", [])
-    return {base64.b64decode(one["key"]).decode(): base64.b64decode(one["value"]).decode() for one in found}
+    return {base64.b64decode(one["key"]).decode(): json.loads(base64.b64decode(one["value"]))["user"] for one in found}
 
 
 def noted(cluster, annals):
