@@ -387,6 +387,18 @@ static bool is_below(struct str key, struct str directory)
 	return str_starts(key, directory) && key.n > directory.n && !memchr(key.p + directory.n, '/', key.n - directory.n);
 }
 
+/* UID/VERSION/WHAT.USER, or one part only, as servers before this release wrote. */
+static bool is_note(struct fsck *f, struct str key)
+{
+	struct str directory = key_user_notes(&f->page, f->prefix);
+	size_t n_slashes = 0;
+
+	for (size_t i = directory.n; i < key.n; i++) {
+		n_slashes += key.p[i] == '/';
+	}
+	return str_starts(key, directory) && key.n > directory.n && (n_slashes == 0 || n_slashes == 2);
+}
+
 static bool is_known(struct fsck *f, struct str key)
 {
 	const struct str single[] = {
@@ -397,7 +409,7 @@ static bool is_known(struct fsck *f, struct str key)
 		}
 	}
 	return is_marker(f, key) || is_below(key, key_replicas(&f->page, f->prefix)) ||
-		is_below(key, key_replicas_seen(&f->page, f->prefix)) || is_below(key, key_user_notes(&f->page, f->prefix)) ||
+		is_below(key, key_replicas_seen(&f->page, f->prefix)) || is_note(f, key) ||
 		is_below(key, key_imports(&f->page, f->prefix));
 }
 

@@ -168,12 +168,13 @@ def test_fsck__finds_versions_that_nobody_knows(world):
 
 
 def test_fsck__knows_the_keys_of_servers(world):
-    for key in ("/annals/replicas/some-id", "/annals/replicas-seen/some-id", "/annals/user-notes/some.id", "/annals/migrator"):
+    for key in ("/annals/replicas/some-id", "/annals/replicas-seen/some-id", "/annals/user-notes/some.id", "/annals/user-notes/uid/00000000000000000001/write.id",
+                "/annals/user-notes/uid/deletion/.id", "/annals/migrator"):
         world.put(key, "x")
     assert world.findings() == []
 
 
-@pytest.mark.parametrize("key", ["/annals/replicas/a/b", "/annals/replicas-seen", "/annals/migrator/x", "/annals/nonsense", "/annals/referenced/annals.dev/providers/p1", "/annals/objectsx/annals.dev/providers/default/p1"])
+@pytest.mark.parametrize("key", ["/annals/replicas/a/b", "/annals/user-notes/a/b", "/annals/user-notes/a/b/c/d", "/annals/replicas-seen", "/annals/migrator/x", "/annals/nonsense", "/annals/referenced/annals.dev/providers/p1", "/annals/objectsx/annals.dev/providers/default/p1"])
 def test_fsck__finds_keys_that_are_not_its_own(world, key):
     world.put(key, "x")
     assert world.findings("--repair") == [("unknown", key)]
