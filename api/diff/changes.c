@@ -493,7 +493,7 @@ static void check_gap(struct field_errors *e, const struct where *at, const stru
 {
 	const struct json *gap = json_gets(change, "gap");
 
-	if (gap && !(json_is(json_gets(change, "skipped"), JSON_BOOL) && json_gets(change, "skipped")->boolean)) {
+	if (gap && !member_is_true(change, "skipped")) {
 		refuse_forbidden(e, WHERE(at, "gap"), "needs skipped to be true");
 	}
 	check_text_length(e, WHERE(WHERE(at, "gap"), "resourceVersion"), member_text(gap, "resourceVersion"));

@@ -107,28 +107,15 @@ static struct recording *select_recording(struct follow *f, const struct json *o
 	return select_first(f, object, labels ? labels : none);
 }
 
-static void queue_state(struct follow *f, const struct ledger_key *key, const struct sighting *s, bool is_listed)
+/* s->recording is NULL if no Recorder selects the object. */
+static void queue_sighting(struct follow *f, const struct ledger_key *key, const struct sighting *s, bool is_listed)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, TEXT_BYTES_MAX);
-	struct ledger_change *c = ledger_change_new(LEDGER_STATE, s->version, sighting_write(s, &text, &f->scratch));
+	struct ledger_change *c = ledger_change_new(
+		s->recording ? LEDGER_STATE : LEDGER_RELEASED, s->version, sighting_write(s, &text, &f->scratch));
 
-	c->recording = recording_ref((struct recording *)s->recording);
-	c->is_listed = is_listed;
-	c->is_after_gap = is_listed && !f->resume_from;
-	ledger_queue(f->core->ledger, key, c);
-}
-
-/* Without a Recorder, no rules say which parts of the state must be hidden: so the change has no state. */
-static void queue_released(struct follow *f, const struct ledger_key *key, const struct json *object, bool is_listed)
-{
-	_cleanup_(buf_done) struct buf text;
-	struct sighting s;
-
-	sighting_without_state(&s, object, &f->scratch);
-	buf_init(&text, TEXT_BYTES_MAX);
-	struct ledger_change *c = ledger_change_new(LEDGER_RELEASED, s.version, sighting_write(&s, &text, &f->scratch));
-
+	c->recording = s->recording ? recording_ref((struct recording *)s->recording) : NULL;
 	c->is_listed = is_listed;
 	c->is_after_gap = is_listed && !f->resume_from;
 	ledger_queue(f->core->ledger, key, c);
@@ -144,7 +131,9 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	if (!recording) {
 		/* If the namespace is not known yet, or no longer, nobody knows whether a Recorder selects the object. */
 		if (ledger_pass_by(f->core->ledger, key, f->list) && !f->is_stranger) {
-			queue_released(f, key, object, is_listed);
+			/* Without a Recorder, no rules say which parts of the state must be hidden: so the change has no state. */
+			sighting_without_state(&s, object, &f->scratch);
+			queue_sighting(f, key, &s, is_listed);
 		}
 		return;
 	}
@@ -159,7 +148,7 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	s.after = ledger_succeed(f->core->ledger, key, s.version, is_listed);
 	if (is_news) {
 		sighting_complete(&s, object, &f->scratch);
-		queue_state(f, key, &s, is_listed);
+		queue_sighting(f, key, &s, is_listed);
 	}
 }
 

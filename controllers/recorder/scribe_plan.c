@@ -138,12 +138,9 @@ static const struct json *last_change(const struct json *history)
 
 uint64_t scribe_last_version(const struct json *history)
 {
-	const struct json *changes = json_gets(status_of(history), "changes");
 	uint64_t version = 0;
 
-	if (changes && changes->n) {
-		str_to_uint64(member_text(list_item(changes, changes->n - 1), "resourceVersion"), &version);
-	}
+	str_to_uint64(member_text(last_change(history), "resourceVersion"), &version);
 	return version;
 }
 

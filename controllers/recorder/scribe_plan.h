@@ -55,9 +55,9 @@ enum scribe_step {
 /* history: the present one; NULL: there is none, as before the first change. */
 enum scribe_step scribe_decide(const struct json *history, const struct sighting *s);
 
-/* Must the change say that states before it may be missing? */
 /* Does the History list the deletion of this very object, by its uid? */
 bool scribe_was_deleted(const struct json *history, const struct sighting *s);
+/* Must the change say that states before it may be missing? */
 bool scribe_skips(const struct json *history, const struct sighting *s);
 /* How many are known to be missing; 0: nobody knows. */
 uint64_t scribe_states_skipped(const struct json *history, const struct sighting *s);
