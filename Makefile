@@ -12,6 +12,7 @@ BROWSER_SUITES = tests/browser
 HTTP2_SUITES = http2:tests/integration http2:tests/fault http2:tests/parity
 HTTP2_CHECKS = http2:tests/integration/test_http.py http2:tests/integration/test_lists.py http2:tests/integration/test_trust_files.py http2:tests/parity
 # A sanitizer sees in each of these what it sees in the other, or nearly so: "make sanitize-thread SUITES=tests/integration" for the rest.
+# SHARE_address=1/3: every third of pytest's tests, as .ci/run does.
 SUITES_address = $(NATIVE_SUITES) tests/integration
 SUITES_thread = $(NATIVE_SUITES) tests/fault
 
@@ -27,6 +28,7 @@ help:
 	@echo 'make quick          in a minute: builds, source checks, unit tests, and integration tests of what has changed (K=watch: of that name)'
 	@echo 'make check          all tests: source checks, unit, contract, integration, fault and browser tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-http2    integration and fault tests, and what was recorded from kube-apiserver, with a client that speaks HTTP/2'
+	@echo 'make check-sweeps   controllers and commands of which each request fails in each way; check takes some of them'
 	@echo 'make check-upgrade  replicas of the release before are replaced by this build, and back, under load (FROM=v0.1.0)'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
@@ -98,6 +100,12 @@ check-http2:
 	ninja -C $(BUILD)
 	SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) $(HTTP2_SUITES)
 
+# Every request of every change fails in its turn, in every way; "make check" takes some of them.
+check-sweeps:
+	tools/install-deps.sh build run test
+	$(MAKE) --no-print-directory build
+	SWEEPS_ALL=1 SUITE_SECONDS=$${SUITE_SECONDS:-7200} tools/run-tests.py --build $(BUILD) tests/integration/test_failing_requests.py
+
 # The release before this one is built once, in a cache. Without it, in a clone without its past, say, the tests are skipped.
 check-upgrade:
 	tools/install-deps.sh build run test
@@ -131,7 +139,7 @@ sanitize: sanitize-address sanitize-thread
 sanitize-%:
 	tools/install-deps.sh build run test
 	$(MAKE) --no-print-directory sanitized-$*
-	tools/run-tests.py --build build-$* $(or $(SUITES),$(SUITES_$*))
+	TEST_SHARE=$(SHARE_$*) tools/run-tests.py --build build-$* $(or $(SUITES),$(SUITES_$*))
 
 # What they need, without the tests.
 sanitized: sanitized-address sanitized-thread
@@ -190,14 +198,14 @@ $(BUILD)/build.ninja:
 
 build-address/build.ninja:
 	rm -rf build-address
-	meson setup build-address -Db_sanitize=address,undefined
+	meson setup build-address -Db_sanitize=address,undefined -Doptimization=1
 
 build-thread/build.ninja:
 	rm -rf build-thread
-	meson setup build-thread -Db_sanitize=thread
+	meson setup build-thread -Db_sanitize=thread -Doptimization=1
 
 build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-http2 check-distros check-cluster check-conformance check-kube sanitize sanitized peers oracle fuzz mutate mutate-list bench screenshots recording docs upstream format clean
+.PHONY: help build run quick check check-http2 check-sweeps check-distros check-cluster check-conformance check-kube sanitize sanitized peers oracle fuzz mutate mutate-list bench screenshots recording docs upstream format clean

@@ -1,6 +1,7 @@
 """A test that hangs fails, and says where: its process ends, and xdist goes on with the others in a new one.
 
-And tools/run-tests.py gets the outcome of each test, in the file that $TEST_OUTCOMES names.
+tools/run-tests.py gets the outcome of each test, in the file that $TEST_OUTCOMES names. $TEST_SHARE=1/3 chooses every third test.
+Workers of xdist take tests in small chunks, long tests first.
 """
 
 import faulthandler
@@ -8,6 +9,7 @@ import json
 import os
 import pathlib
 import sys
+import zlib
 
 import pytest
 
@@ -55,13 +57,98 @@ def pytest_runtest_teardown(item):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "http1(reason): about HTTP/1.1 alone, as the tests' own client speaks it")
+    config.addinivalue_line("markers", "long: takes half a minute or more, so it begins first, while there are others to run beside it")
+    config.addinivalue_line("markers", "long_file: the tests of a file take minutes together, so they begin before those of other files")
 
 
-def pytest_collection_modifyitems(items):
+def in_share(item, share):
+    """Whether the test is among that share of all tests. A name decides, so each worker chooses the same ones."""
+    wanted, whole = map(int, share.split("/"))
+    return zlib.crc32(item.nodeid.encode()) % whole < wanted
+
+
+def pytest_collection_modifyitems(config, items):
+    share = os.environ.get("TEST_SHARE")
+    if share:
+        left_out = [item for item in items if not in_share(item, share)]
+        items[:] = [item for item in items if in_share(item, share)]
+        config.hook.pytest_deselected(items=left_out)
+    items.sort(key=lambda item: 0 if item.get_closest_marker("long") else 1 if item.get_closest_marker("long_file") else 2)
     if os.environ.get("ANNALS_TEST_HTTP") == "2":
         for item in items:
             for mark in item.iter_markers("http1"):
                 item.add_marker(pytest.mark.skip(reason=f"HTTP/1.1 alone: {mark.args[0]}"))
+
+
+CHUNK = 3  # tests that a worker gets at once
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """xdist hands out a hundred tests at once, at first: then one worker has all long ones, and at the end the others wait for it."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import LoadScheduling  # only where xdist is there to ask
+
+    class FileScheduling(LoadScheduling):
+        """A worker stays with a file, whose fixtures it has, while tests of it are left, and then takes the first of a file that nobody has.
+        Long tests come before that, one at a time, in their order."""
+
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.files, self.n_long = {}, None  # of nodes; of self.collection
+
+        def file_of(self, index):
+            return self.collection[index].partition("::")[0]
+
+        def count_long(self):
+            """Tests at the beginning whose files come again: the others lie file by file."""
+            seen, n = [], len(self.collection)
+            while n and (name := self.file_of(n - 1)) not in seen[:-1]:
+                if seen[-1:] != [name]:
+                    seen.append(name)
+                n -= 1
+            return n
+
+        def choose(self, node):
+            """Where the next tests for it are in self.pending."""
+            others = {name for one, name in self.files.items() if one is not node}
+            mine, free = self.files.get(node), None
+            for at, index in enumerate(self.pending):
+                name = self.file_of(index)
+                if index < self.n_long or name == mine:
+                    return at
+                if free is None and name not in others:
+                    free = at
+            return free or 0
+
+        def _send_tests(self, node, num):
+            if self.n_long is None:
+                self.n_long = self.count_long()
+            at = self.choose(node)
+            name = self.file_of(self.pending[at])
+            n_most = 1 if self.pending[at] < self.n_long else min(num, CHUNK)
+            chosen = [index for index in self.pending[at:at + n_most] if self.file_of(index) == name]
+            del self.pending[at:at + len(chosen)]
+            self.files[node] = name
+            self.node2pending[node].extend(chosen)
+            node.send_runtest_some(chosen)
+
+        def check_schedule(self, node, duration=0):
+            if node.shutting_down:
+                return
+            while self.pending and len(self.node2pending[node]) < 2:  # a worker begins a test once it knows the next one
+                self._send_tests(node, CHUNK)
+            if not self.pending:
+                node.shutdown()
+
+        def schedule(self):
+            if self.collection is None:
+                super().schedule()
+            for node in self.nodes:
+                self.check_schedule(node)
+
+    return FileScheduling(config, log)
 
 
 class Outcomes:

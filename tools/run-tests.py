@@ -15,6 +15,7 @@ Tests mostly wait: so several run at once, and of meson's suites that follow one
     TEST_SECONDS     a pytest test that takes longer fails, and the others go on (a third of that, and FAULT_SECONDS, SOAK_SECONDS)
     TEST_WORKERS     how many pytest tests run at once (three for each processor, if memory suffices; of tests/cluster two); 1: without xdist
     TEST_MEMORY_MIB  the memory these may count on (what is free)
+    TEST_SHARE       1/3: every third of pytest's tests, chosen by their names (all)
 """
 
 import argparse

@@ -673,6 +673,7 @@ def test_informer_lists_again_after_compaction(etcd, serve, certificates, folder
     assert probe.stop() == 0
 
 
+@pytest.mark.long
 def test_informer_follows_over_a_slow_line_that_breaks(etcd, serve, certificates, folder):
     server = serve(etcd().endpoint)
     line = Line(server.url)

@@ -286,6 +286,7 @@ def test_full_memory_is_told_as_a_full_etcd_is(up):
     assert server.stderr.wait("the store's alarm NOSPACE is over")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size, is_history", [(1000, False), (100_000, False), (50_000, True)])
 def test_memory_that_is_held_is_what_counts(up, size, is_history):
     """Small objects cost mostly what is around them, large ones their text, and history goes before writes are refused. In memory that is no file's.

@@ -1,9 +1,12 @@
 """Controllers between which and their server requests fail. Each of all requests of a change fails in its turn and in each way (between.py):
 whatever it was, nothing is lost, and nothing is done that only an absent object would allow. Then one in seven fails, for as long as the changes take.
-So it is with the commands that write: undo, restore, and import from another cluster."""
+So it is with the commands that write: undo, restore, and import from another cluster.
+
+All of it takes a quarter of an hour of processor time: "make check-sweeps". Otherwise only some of the requests fail, in some of the ways."""
 
 import collections
 import itertools
+import os
 import pathlib
 import random
 import re
@@ -22,6 +25,7 @@ CORE, APPS, V1 = "api/v1", "apis/apps/v1", "apis/annals.dev/v1"
 ROOT_CA = "kube-root-ca.crt"
 AT_ONCE = 24  # changes
 WAYS = list(TROUBLES)
+SWEEPS_ALL = "SWEEPS_ALL" in os.environ
 
 
 class Plan:
@@ -275,6 +279,7 @@ def world(etcd, serve, certificates, folder):
     found.between.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", SCENARIOS)
 def test_each_request_in_its_turn_fails(world, names):
     controllers = world.start(names)
@@ -285,8 +290,8 @@ def test_each_request_in_its_turn_fails(world, names):
     n = world.plan.seen[whole.name]
     assert n > 2
     turns = itertools.cycle(WAYS)
-    # A sweep over a rollout or over all kinds of a namespace takes minutes under a sanitizer: there only some of its requests fail.
-    step = 6 if names.startswith(("statefulset", "namespace")) and is_sanitized(world.server) else 1
+    # A rollout, or a namespace with all its kinds, takes hundreds of requests, and under a sanitizer each change takes longer.
+    step = 1 if SWEEPS_ALL else (5 if names.startswith(("statefulset", "namespace")) else 2) * (3 if is_sanitized(world.server) else 1)
     failures = [(at, way) for at in range(1, n + 1, step) for way in itertools.islice(turns, WAYS_OF_EACH.get(names, len(WAYS)))]
     world.run(scenario, failures)
     # How many requests a change takes is not always the same: the last turns may not come.
@@ -309,6 +314,7 @@ def record_much(world, n_objects, n_changes):
     return rooms
 
 
+@pytest.mark.long
 def test_one_in_seven_requests_fails(world):
     """For as long as all changes take; only for what has been put off for a minute by then it ends."""
     n_objects, n_changes, n_namespaces = 24, 10, 8
@@ -439,6 +445,7 @@ class RestoredWithItsOwner:
         return set(found), bool(uids) and uids == [found.get("owner", {}).get("uid")]
 
 
+@pytest.mark.long
 def test_each_request_of_a_restore_in_bulk_fails(world):
     """The others go on; each failure is reported, and none of them is taken for an absence."""
     retry_until(lambda: world.server.get(f"/{CORE}/namespaces/default").status == 200, "the first namespaces")
@@ -453,7 +460,7 @@ def test_each_request_of_a_restore_in_bulk_fails(world):
     assert done.returncode == 0 and subject.there() == ({"owner", "other", "owned"}, True), done
     ways, n_fired = itertools.cycle(COMMAND_WAYS), 0
     for at in range(1, len(whole.seen) + 1):
-        for way in itertools.islice(ways, 2):
+        for way in itertools.islice(ways, 2 if SWEEPS_ALL else 1):
             subject, turn = RestoredWithItsOwner(world.server), Turn(at, way)
             done = run(subject, turn)
             names, is_linked = subject.there()
@@ -465,7 +472,7 @@ def test_each_request_of_a_restore_in_bulk_fails(world):
             is_of_one = turn.fired and any(name in whole.seen[at - 1][1] for name in ("owner", "other", "owned"))
             assert not is_of_one or len(names) >= 2, f"the others go on: {said}"
             assert not [text for text in ABSENT if text in done.stderr], said
-    assert n_fired > len(whole.seen)
+    assert n_fired > 0.5 * len(whole.seen)
 
 
 def judge(done, turn, state, subject):
@@ -483,6 +490,7 @@ def judge(done, turn, state, subject):
 
 
 @pytest.mark.parametrize("kind", [Undone, UndoneToTheLast, UndoneByItsOwn, Restored], ids=lambda kind: kind.__name__.lower())
+@pytest.mark.long
 def test_each_request_of_a_command_fails(world, kind):
     retry_until(lambda: world.server.get(f"/{CORE}/namespaces/default").status == 200, "the first namespaces")
 
@@ -497,7 +505,7 @@ def test_each_request_of_a_command_fails(world, kind):
     assert done.returncode == 0 and subject.state() == subject.after, done
     turns, n_fired = itertools.cycle(COMMAND_WAYS), 0
     for at in range(1, len(whole.seen) + 1):
-        for way in itertools.islice(turns, 4):
+        for way in itertools.islice(turns, 4 if SWEEPS_ALL else 2):
             subject, turn = kind(world.server), Turn(at, way)
             done, state = run(subject, turn), subject.state()
             if not turn.fired:
@@ -508,7 +516,7 @@ def test_each_request_of_a_command_fails(world, kind):
             if state == subject.before:
                 again = run(subject, Turn())
                 assert again.returncode == 0 and subject.state() == subject.after, f"{turn.fired}, and again: {again}"
-    assert n_fired > len(whole.seen)
+    assert n_fired > 0.5 * len(whole.seen)
 
 
 def test_each_request_of_an_import_fails(world, etcd):

@@ -230,6 +230,7 @@ def test_incorrect_optimization_lets_go_of_what_is_in_use(server, finalization):
     assert is_there(server, f"{DEPENDENTS}/d1")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", ["guarded"], indirect=True)
 def test_server_guards_against_the_incorrect_optimization(server, finalization):
     controller = finalization(BROKEN)

@@ -118,6 +118,7 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.long
 def test_http2__silence_ends_connections_and_takes_no_processor(etcd, serve):
     server = serve(etcd().endpoint)
     before = processor_seconds(server.pid)

@@ -425,6 +425,7 @@ def test_http2_attacks__small_pieces(annals, path, guard):
         flood(session, lambda _: http2.window_update(stream.number, 1), guard, 20000)
 
 
+@pytest.mark.long
 def test_http2_attacks__who_does_not_go_on_is_closed(annals, large):
     """Each by a deadline of the server's: an answer that is not taken, a body that does not come, a head that does not end."""
     unread = http2.connect(annals.client, window=0)

@@ -7,6 +7,8 @@ import pytest
 
 import processes
 
+pytestmark = pytest.mark.long_file
+
 API_VERSIONS = {"apps": "apps/v1", "annals": "annals.dev/v1"}
 IMMUTABLE = 'The ControllerRevision "web-1" is invalid: data: Invalid value: {"image":"nginx:2","size":1}: field is immutable'
 

@@ -12,6 +12,8 @@ import pytest
 
 from processes import retry_until
 
+pytestmark = pytest.mark.long_file
+
 CORE = "/api/v1"
 V1 = "/apis/annals.dev/v1"
 RECORDERS = f"{V1}/recorders"

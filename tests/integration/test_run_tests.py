@@ -12,6 +12,8 @@ import pytest
 
 from processes import PATIENCE, ROOT, retry_until, wait_gone
 
+pytestmark = pytest.mark.long_file
+
 PASSES = "def test_passes():\n    pass\n"
 FAILS = "def test_fails():\n    assert False\n"
 CRASHES = "import os\n\n\ndef test_crashes():\n    os.abort()\n"
@@ -61,11 +63,11 @@ def suite(folder):
     (folder / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "run-tests.py", folder / "tools")
 
-    def start(workers=2, seconds=60, suite_seconds=600, keyword=(), suites=("tests",), **files):
+    def start(workers=2, seconds=60, suite_seconds=600, keyword=(), suites=("tests",), share="", **files):
         for name, text in files.items():
             (tests / f"test_{name}.py").write_text(text)
         env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ANNALS_", "TEST_", "ASAN_"))}
-        env |= {"TEST_WORKERS": str(workers), "TEST_SECONDS": str(seconds), "SUITE_SECONDS": str(suite_seconds)}
+        env |= {"TEST_WORKERS": str(workers), "TEST_SECONDS": str(seconds), "SUITE_SECONDS": str(suite_seconds), "TEST_SHARE": share}
         return subprocess.Popen([folder / "tools" / "run-tests.py", "--build", folder / "build", *keyword, *suites], env=env, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -325,3 +327,41 @@ def test_ci_ends_with_what_failed(folder):
     names = ["make check", *(["a test of check-cluster"] if has_go else []), "a test of sanitize-address", "a test of sanitize-thread"]
     assert lines[-len(names) - 2:] == [*(f"failed: {name}" for name in names), "", f"0 passed, {len(names)} failed"], path.read_text()
     assert "cc: this does not compile" in lines[lines.index("---- make check"):]
+
+
+NOTES_ITS_NAME = """import pathlib
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def noted(request):
+    with open({path!r}, "a") as file:
+        file.write(request.node.name + "\\n")
+{tests}"""
+
+
+@needs_xdist
+def test_long_tests_begin_first_and_all_run_once(suite, folder):
+    path = folder / "names"
+    short = "".join(f"\n\ndef test_NAME{n}():\n    pass\n" for n in range(20))
+    files = {name: NOTES_ITS_NAME.format(path=str(path), tests=short.replace("NAME", name)) for name in "abcd"}
+    files["c"] += "\n\n@pytest.mark.long\ndef test_long():\n    pass\n"
+    files["d"] = files["d"].replace("\n\n\n@pytest", "\n\npytestmark = pytest.mark.long_file\n\n\n@pytest", 1)
+    done = suite(**files)
+    assert last_line(done) == "81 passed, 0 failed", done.stdout
+    names = path.read_text().splitlines()
+    assert len(names) == len(set(names)) == 81
+    assert names.index("test_long") < 2
+    assert max(names.index(f"test_d{n}") for n in range(20)) < 50, names
+
+
+def test_shares_are_parts_of_the_whole(suite, folder):
+    path = folder / "names"
+    short = "".join(f"\n\ndef test_a{n}():\n    pass\n" for n in range(40))
+    done = suite(workers=1, share="1/3", a=NOTES_ITS_NAME.format(path=str(path), tests=short))
+    third = set(path.read_text().splitlines())
+    assert last_line(done) == f"{len(third)} passed, 0 failed" and 5 < len(third) < 25, done.stdout
+    path.unlink()
+    done = suite(workers=1, share="2/3")
+    assert third < set(path.read_text().splitlines()) and len(path.read_text().splitlines()) < 40, done.stdout

@@ -12,6 +12,8 @@ from processes import retry_until, write_kubeconfig
 from sets import CARRIERS, CONTROLLERREVISIONS, PODTEMPLATES, Room, World, controller_of, is_going, is_ready, template
 from test_controllers import Controllers
 
+pytestmark = pytest.mark.long_file
+
 
 class Controller(Controllers):
     """The one of StatefulSets, as a process of its own."""

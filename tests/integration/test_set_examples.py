@@ -10,6 +10,8 @@ from objects import BETA
 from processes import BIN, PATIENCE, Process, ROOT, kubectl_since, kubectl_version, run
 from sets import BROKEN, CONTROLLERREVISIONS, PODTEMPLATES, controller_of, number_of, room, world
 
+pytestmark = pytest.mark.long_file
+
 __all__ = ["room", "world"]  # fixtures
 
 EXAMPLES = ROOT / "examples" / "statefulset-update"

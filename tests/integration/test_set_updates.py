@@ -13,6 +13,8 @@ from processes import retry_until
 from sets import (BROKEN, CARRIERS, CONTROLLERREVISIONS, GENERATION, HASH, ORDER, PODTEMPLATES, Room, controller_of, is_going, is_ready, label, number_of, room,
                   template, world)
 
+pytestmark = pytest.mark.long_file
+
 __all__ = ["room", "world"]  # fixtures
 
 FIXED = {ORDER + "ready": None}

@@ -9,6 +9,8 @@ import pytest
 from objects import APPLY, JSON_PATCH, MERGE, STRATEGIC, owner
 import processes
 
+pytestmark = pytest.mark.long_file
+
 EVENTS = "events.k8s.io/v1"
 
 
