@@ -116,6 +116,14 @@ def test_chart_names_the_oldest_kubernetes_that_it_is_for():
     assert template("certificates.ca=x")
 
 
+@pytest.mark.parametrize("text", [lambda: kustomize(OVERLAYS[0]), lambda: template(*VALUES["recorder"])], ids=["kustomize", "helm"])
+def test_a_hung_annals_delays_writes_for_ten_seconds_at_most(text):
+    """Each write of the cluster waits for the webhook that names users, while the Service sends it to a pod that does not answer."""
+    [container] = objects(text())[("Deployment", "annals")]["spec"]["template"]["spec"]["containers"]
+    probe = container["readinessProbe"]
+    assert probe["failureThreshold"] * (probe["periodSeconds"] + probe["timeoutSeconds"]) <= 10
+
+
 def test_icon_of_the_chart_is_the_picture():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     kind, _, data = chart["icon"].partition(",")
