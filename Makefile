@@ -12,7 +12,7 @@ BROWSER_SUITES = tests/browser
 HTTP2_SUITES = http2:tests/integration http2:tests/fault http2:tests/parity
 HTTP2_CHECKS = http2:tests/integration/test_http.py http2:tests/integration/test_lists.py http2:tests/integration/test_trust_files.py http2:tests/parity
 # A sanitizer sees in each of these what it sees in the other, or nearly so: "make sanitize-thread SUITES=tests/integration" for the rest.
-# SHARE_address=1/3: every third of pytest's tests, as .ci/run does.
+# SHARE_address=1/3: every third of pytest's tests. .ci/run has such shares.
 SUITES_address = $(NATIVE_SUITES) tests/integration
 SUITES_thread = $(NATIVE_SUITES) tests/fault
 
@@ -117,7 +117,7 @@ check-distros:
 
 check-cluster: peers
 	$(MAKE) --no-print-directory build
-	SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) tests/cluster
+	TEST_SHARE=$(SHARE_cluster) SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) tests/cluster
 
 check-conformance: peers
 	$(MAKE) --no-print-directory build

@@ -519,7 +519,8 @@ class Etcd(Process):
         super().__init__([binary or etcd_binaries()[0], "--name=test", "--data-dir=data", f"--listen-client-urls=unix://{socket_name}:0",
                           f"--advertise-client-urls=unix://{socket_name}:0", "--listen-peer-urls=unix://peer:0",
                           "--initial-advertise-peer-urls=unix://peer:0", "--initial-cluster=test=unix://peer:0",
-                          "--heartbeat-interval=20", "--election-timeout=100", "--logger=zap", "--log-outputs=stderr", *flags],
+                          "--heartbeat-interval=20", "--election-timeout=100", "--logger=zap", "--log-outputs=stderr",
+                          "--unsafe-no-fsync", *flags],  # processes are killed here, machines are not
                          env=env, cwd=self.dir)
         self.endpoint = f"unix://{self.dir}/{socket_name}:0"
         if not self.stderr.wait(r"serving client traffic insecurely"):
