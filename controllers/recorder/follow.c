@@ -5,7 +5,7 @@
 #include "api/model/members.h"
 #include "base/sha256.h"
 #include "controllers/kit/meta.h"
-#include "controllers/recorder/scribe_plan.h"
+#include "api/diff/sighting.h"
 
 /* Bytes of one object and its state as trees; an object that needs more has no digest. */
 enum { SCRATCH_MAX = 256 << 20, TEXT_BYTES_MAX = 64 << 20 };
@@ -107,15 +107,16 @@ static struct recording *select_recording(struct follow *f, const struct json *o
 	return select_first(f, object, labels ? labels : none);
 }
 
-/* s->recording is NULL if no Recorder selects the object. */
-static void queue_sighting(struct follow *f, const struct ledger_key *key, const struct sighting *s, bool is_listed)
+/* recording: NULL if no Recorder selects the object. */
+static void queue_sighting(struct follow *f, const struct ledger_key *key, const struct sighting *s,
+	struct recording *recording, bool is_listed)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, TEXT_BYTES_MAX);
 	struct ledger_change *c = ledger_change_new(
-		s->recording ? LEDGER_STATE : LEDGER_RELEASED, s->version, sighting_write(s, &text, &f->scratch));
+		recording ? LEDGER_STATE : LEDGER_RELEASED, s->version, sighting_write(s, &text, &f->scratch));
 
-	c->recording = s->recording ? recording_ref((struct recording *)s->recording) : NULL;
+	c->recording = recording ? recording_ref(recording) : NULL;
 	c->is_listed = is_listed;
 	c->is_after_gap = is_listed && !f->resume_from;
 	ledger_queue(f->core->ledger, key, c);
@@ -133,11 +134,11 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 		if (ledger_pass_by(f->core->ledger, key, f->list) && !f->is_stranger) {
 			/* Without a Recorder, no rules say which parts of the state must be hidden: so the change has no state. */
 			sighting_without_state(&s, object, &f->scratch);
-			queue_sighting(f, key, &s, is_listed);
+			queue_sighting(f, key, &s, NULL, is_listed);
 		}
 		return;
 	}
-	sighting_of(&s, object, recording, &f->scratch);
+	sighting_of(&s, object, &recording->rules, &f->scratch);
 	ledger_print_of(&shown.print, s.uid, str_of(s.digest));
 	shown.version = s.version;
 	shown.recorder = recording->id;
@@ -148,7 +149,7 @@ static void follow_show(struct follow *f, const struct ledger_key *key, const st
 	s.after = ledger_succeed(f->core->ledger, key, s.version, is_listed);
 	if (is_news) {
 		sighting_complete(&s, object, &f->scratch);
-		queue_sighting(f, key, &s, is_listed);
+		queue_sighting(f, key, &s, recording, is_listed);
 	}
 }
 

@@ -69,7 +69,7 @@ struct ledger_change {
 	uint8_t cohort;              /* private */
 	size_t bytes;                /* size of the whole change */
 	size_t n;
-	char text[]; /* STATE, RELEASED: the text for scribe_sighting_read() */
+	char text[]; /* STATE, RELEASED: the text for sighting_read() */
 };
 struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version, struct str text);
 struct ledger_change *ledger_change_free(struct ledger_change *c);

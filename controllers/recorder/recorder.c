@@ -13,7 +13,7 @@
 #include "controllers/recorder/follow.h"
 #include "controllers/recorder/report.h"
 #include "controllers/recorder/scribe.h"
-#include "controllers/recorder/scribe_plan.h"
+#include "api/diff/sighting.h"
 
 #include <stdlib.h>
 
@@ -251,8 +251,8 @@ static void on_history(void *ctx, const struct json *object, bool is_gone, bool 
 		return;
 	}
 	h.revisions = (uint32_t)member_int(status, "revisions");
-	h.recorded = scribe_last_version(object);
-	h.is_released = scribe_is_released(object);
+	h.recorded = record_last_version(object);
+	h.is_released = record_is_released(object);
 	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
 		h.deleted_s = deleted_us / 1000000;
 		wake_for(d, NULL);

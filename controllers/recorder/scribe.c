@@ -1,4 +1,4 @@
-/* Writes one change. It reads the History, decides what to write (scribe_plan.c), and sends one
+/* Writes one change. It reads the History, decides what to write (api/diff/sighting.c), and sends one
  * Snapshot, guarded by the History's version. If another writer came first, that is a conflict, and
  * it decides again. So a recorder that dies at any point leaves nothing half done, and nothing is
  * written twice. */
@@ -6,7 +6,7 @@
 
 #include "api/model/members.h"
 #include "base/clock.h"
-#include "controllers/recorder/scribe_plan.h"
+#include "api/diff/sighting.h"
 
 enum {
 	DECISIONS_MAX = 8,     /* conflicts with other writers; then the change waits for its next turn */
@@ -74,10 +74,10 @@ static void scribe_know(struct scribe *s, const struct json *history)
 
 	s->known = (struct ledger_history){
 		.is_written = member_count(status, "changes") > 0,
-		.is_released = scribe_is_released(history),
+		.is_released = record_is_released(history),
 		.revisions = (uint32_t)member_int(status, "revisions"),
 	};
-	s->known.recorded = scribe_last_version(history);
+	s->known.recorded = record_last_version(history);
 	str_to_uint64(member_text(json_gets(history, "metadata"), "resourceVersion"), &s->known.version);
 	ledger_print_of(&s->known.print, member_text(status, "uid"), member_text(status, "digest"));
 	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
@@ -116,7 +116,8 @@ static bool see_object(struct scribe *s, const struct json *found)
 	recording_unref(s->recording);
 	s->recording = selected ? recording_ref(selected) : NULL;
 	if (selected) {
-		sighting_of(&s->sighting, object, selected, &s->arena);
+		sighting_of(&s->sighting, object, &selected->rules, &s->arena);
+		s->sighting.ignore = json_gets(selected->spec, "ignore");
 		sighting_complete(&s->sighting, object, &s->arena);
 	}
 	if (!selected && is_namespace_known) {
@@ -209,7 +210,7 @@ static enum rest_found make_history(struct scribe *s)
 	struct str namespace = s->subject.namespace.n ? s->subject.namespace : s->recording->namespace;
 	const struct target t = {.resource = &histories_resource, .namespace = namespace};
 
-	if (!rest_create(client_of(s), &t, scribe_history(&s->subject, s->name, namespace, &s->arena), &s->history)) {
+	if (!rest_create(client_of(s), &t, record_history(&s->subject, s->name, namespace, &s->arena), &s->history)) {
 		scribe_know(s, s->history.body);
 		return REST_FOUND;
 	}
@@ -228,7 +229,7 @@ static enum rest_found make_history(struct scribe *s)
 /* Reads the state of the History's latest revision; NULL: somebody has deleted it. Returns false
  * if that is not known, with the result in s->outcome: the change would be written without its
  * paths, for good. */
-static bool read_state_before(struct scribe *s, enum scribe_step step, const struct json **ret)
+static bool read_state_before(struct scribe *s, enum record_step step, const struct json **ret)
 {
 	struct str revision = member_text(json_gets(json_gets(s->history.body, "status"), "revision"), "name");
 	const struct target t = {.resource = &revisions_resource,
@@ -236,7 +237,7 @@ static bool read_state_before(struct scribe *s, enum scribe_step step, const str
 		.name = revision};
 
 	*ret = NULL;
-	if ((step != SCRIBE_CHANGED && step != SCRIBE_ADOPTED) || !revision.n) {
+	if ((step != RECORD_CHANGED && step != RECORD_ADOPTED) || !revision.n) {
 		return true;
 	}
 	enum rest_found found = rest_find(client_of(s), &t, &s->answer);
@@ -262,7 +263,7 @@ static bool has_history_changed(const struct scribe *s, const struct target *his
 		answer_is_without_namespace(&s->answer, history->namespace);
 }
 
-static void know_written(struct scribe *s, enum scribe_step step)
+static void know_written(struct scribe *s, enum record_step step)
 {
 	const struct json *status = json_gets(s->answer.body, "status"), *history = json_gets(status, "history");
 
@@ -272,22 +273,22 @@ static void know_written(struct scribe *s, enum scribe_step step)
 	}
 	s->known.is_written = true;
 	s->known.recorded = s->sighting.version;
-	s->known.deleted_s = step == SCRIBE_DELETED ? s->sighting.seen_s : 0;
-	s->known.is_released = step == SCRIBE_RELEASED;
-	if (step != SCRIBE_DELETED && step != SCRIBE_RELEASED) {
+	s->known.deleted_s = step == RECORD_DELETED ? s->sighting.seen_s : 0;
+	s->known.is_released = step == RECORD_RELEASED;
+	if (step != RECORD_DELETED && step != RECORD_RELEASED) {
 		ledger_print_of(&s->known.print, s->sighting.uid, str_of(s->sighting.digest));
 	}
 }
 
 /* Returns false if the step must be decided again. */
-static bool write_step(struct scribe *s, enum scribe_step step)
+static bool write_step(struct scribe *s, enum record_step step)
 {
-	static const enum recorder_counter counters[] = {[SCRIBE_CREATED] = RECORDER_CREATED,
-		[SCRIBE_CHANGED] = RECORDER_CHANGED,
-		[SCRIBE_DELETED] = RECORDER_DELETED,
-		[SCRIBE_RELEASED] = RECORDER_RELEASED,
-		[SCRIBE_ADOPTED] = RECORDER_ADOPTED,
-		[SCRIBE_RERECORDED] = RECORDER_RERECORDED};
+	static const enum recorder_counter counters[] = {[RECORD_CREATED] = RECORDER_CREATED,
+		[RECORD_CHANGED] = RECORDER_CHANGED,
+		[RECORD_DELETED] = RECORDER_DELETED,
+		[RECORD_RELEASED] = RECORDER_RELEASED,
+		[RECORD_ADOPTED] = RECORDER_ADOPTED,
+		[RECORD_RERECORDED] = RECORDER_RERECORDED};
 	const struct json *metadata = json_gets(s->history.body, "metadata"), *before;
 	const struct target history = {
 		.resource = &histories_resource, .namespace = member_text(metadata, "namespace"), .name = s->name};
@@ -295,14 +296,14 @@ static bool write_step(struct scribe *s, enum scribe_step step)
 		return true;
 	}
 	int64_t limit = s->recording ? s->recording->history_limit : INT32_MAX;
-	const struct json *snapshot = scribe_snapshot(s->history.body, step, &s->sighting, before, limit, &s->arena);
+	const struct json *snapshot = record_snapshot(s->history.body, step, &s->sighting, before, limit, &s->arena);
 	const struct target t = {.resource = &snapshots_resource, .namespace = history.namespace};
 
 	if (!rest_create(client_of(s), &t, snapshot, &s->answer)) {
 		count(&s->core->counters, counters[step]);
-		s->has_skipped = step != SCRIBE_RERECORDED && scribe_skips(s->history.body, &s->sighting);
+		s->has_skipped = step != RECORD_RERECORDED && record_skips(s->history.body, &s->sighting);
 		if (s->has_skipped) {
-			uint64_t n = scribe_states_skipped(s->history.body, &s->sighting);
+			uint64_t n = record_states_skipped(s->history.body, &s->sighting);
 			count_many(&s->core->counters, RECORDER_SKIPPED, MAX(n, (uint64_t)1));
 		}
 		know_written(s, step);
@@ -328,7 +329,7 @@ static bool look_who_is_right(struct scribe *s)
 		return goes_on;
 	}
 	bool is_restored =
-		s->sighting.version < scribe_last_version(s->history.body) || scribe_was_deleted(s->history.body, &s->sighting);
+		s->sighting.version < record_last_version(s->history.body) || record_was_deleted(s->history.body, &s->sighting);
 	bool is_right = s->sighting.is_gone ? was_gone : is_restored;
 	s->has_looked = is_right;
 	return is_right;
@@ -338,12 +339,12 @@ static bool look_who_is_right(struct scribe *s)
 static bool decide(struct scribe *s)
 {
 	enum rest_found found = get_history(s);
-	enum scribe_step step = scribe_decide(found == REST_FOUND ? s->history.body : NULL, &s->sighting);
+	enum record_step step = record_decide(found == REST_FOUND ? s->history.body : NULL, &s->sighting);
 
-	if (found == REST_UNKNOWN || step == SCRIBE_NOTHING) {
+	if (found == REST_UNKNOWN || step == RECORD_NOTHING) {
 		return true;
 	}
-	if (step == SCRIBE_LOOK) {
+	if (step == RECORD_LOOK) {
 		return !look_who_is_right(s);
 	}
 	found = found == REST_ABSENT ? make_history(s) : found;
@@ -367,7 +368,7 @@ static void expire_history(struct scribe *s)
 {
 	int64_t keep_s = s->followed ? recordings_keep_deleted_s(&s->followed->recordings) : INT32_MAX;
 
-	if (get_history(s) != REST_FOUND || !scribe_is_expired(s->history.body, keep_s, clock_wall_s())) {
+	if (get_history(s) != REST_FOUND || !record_is_expired(s->history.body, keep_s, clock_wall_s())) {
 		return;
 	}
 	const struct json *metadata = json_gets(s->history.body, "metadata");
@@ -395,7 +396,7 @@ static bool read_state(struct scribe *s)
 		return false;
 	}
 	s->recording = change->recording ? recording_ref(change->recording) : NULL;
-	s->sighting.recording = change->recording;
+	s->sighting.ignore = change->recording ? json_gets(change->recording->spec, "ignore") : NULL;
 	s->sighting.version = change->version;
 	s->sighting.seen_s = change->seen_s;
 	s->sighting.is_late = change->is_listed;

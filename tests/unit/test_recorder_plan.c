@@ -1,5 +1,6 @@
 #include "api/diff/state.h"
-#include "controllers/recorder/scribe_plan.h"
+#include "api/diff/sighting.h"
+#include "controllers/recorder/recording.h"
 #include "tests/unit/tree.h"
 
 static struct recording *recording;
@@ -43,7 +44,8 @@ static struct sighting seen(const char *object)
 {
 	struct sighting s;
 	struct json *j = parse(object);
-	sighting_of(&s, j, recording, &arena);
+	sighting_of(&s, j, &recording->rules, &arena);
+	s.ignore = json_gets(recording->spec, "ignore");
 	sighting_complete(&s, j, &arena);
 	return s;
 }
@@ -70,25 +72,25 @@ static void test_decide__the_first_change_creates(void **state _unused_)
 {
 	const struct sighting s = seen(OBJECT), g = gone(0);
 	const struct json *empty = parse("{\"status\":{}}");
-	assert_int_equal(scribe_decide(NULL, &s), SCRIBE_CREATED);
-	assert_int_equal(scribe_decide(empty, &s), SCRIBE_CREATED);
-	assert_int_equal(scribe_decide(NULL, &g), SCRIBE_NOTHING);
-	assert_int_equal(scribe_decide(empty, &g), SCRIBE_NOTHING);
+	assert_int_equal(record_decide(NULL, &s), RECORD_CREATED);
+	assert_int_equal(record_decide(empty, &s), RECORD_CREATED);
+	assert_int_equal(record_decide(NULL, &g), RECORD_NOTHING);
+	assert_int_equal(record_decide(empty, &g), RECORD_NOTHING);
 }
 
 static void test_decide__a_state_that_is_recorded_is_nothing(void **state _unused_)
 {
 	const struct sighting s = seen(OBJECT);
-	assert_int_equal(scribe_decide(history("u1", s.digest, "20", ""), &s), SCRIBE_NOTHING);
-	assert_int_equal(scribe_decide(history("u1", s.digest, "99", ""), &s), SCRIBE_NOTHING);
-	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(history("u1", s.digest, "20", ""), &s), RECORD_NOTHING);
+	assert_int_equal(record_decide(history("u1", s.digest, "99", ""), &s), RECORD_NOTHING);
+	assert_int_equal(record_decide(history("u1", "other", "10", ""), &s), RECORD_CHANGED);
 }
 
 static void test_decide__another_uid_or_a_deletion_before_is_a_creation(void **state _unused_)
 {
 	const struct sighting s = seen(OBJECT);
-	assert_int_equal(scribe_decide(history("u0", s.digest, "10", ""), &s), SCRIBE_CREATED);
-	assert_int_equal(scribe_decide(history("u0", "other", "10", GONE), &s), SCRIBE_CREATED);
+	assert_int_equal(record_decide(history("u0", s.digest, "10", ""), &s), RECORD_CREATED);
+	assert_int_equal(record_decide(history("u0", "other", "10", GONE), &s), RECORD_CREATED);
 }
 
 /* A watch that begins again shows states of an object that a list found absent meanwhile. Only a restored backup brings back an
@@ -98,20 +100,20 @@ static void test_decide__a_deleted_object_does_not_return(void **state _unused_)
 	struct sighting s = seen(OBJECT);
 	const char *const without_version = "{\"status\":{\"uid\":\"%s\",\"digest\":\"d\"" GONE
 					    ",\"changes\":[{\"resourceVersion\":\"%s\"},{\"type\":\"Deleted\"}]}}";
-	assert_int_equal(scribe_decide(history("u1", s.digest, "10", GONE), &s), SCRIBE_LOOK);
-	assert_int_equal(scribe_decide(parse(arena_printf(&arena, without_version, "u1", "10").p), &s), SCRIBE_LOOK);
-	assert_int_equal(scribe_decide(parse(arena_printf(&arena, without_version, "u0", "21").p), &s), SCRIBE_LOOK);
-	assert_int_equal(scribe_decide(parse(arena_printf(&arena, without_version, "u0", "19").p), &s), SCRIBE_CREATED);
+	assert_int_equal(record_decide(history("u1", s.digest, "10", GONE), &s), RECORD_LOOK);
+	assert_int_equal(record_decide(parse(arena_printf(&arena, without_version, "u1", "10").p), &s), RECORD_LOOK);
+	assert_int_equal(record_decide(parse(arena_printf(&arena, without_version, "u0", "21").p), &s), RECORD_LOOK);
+	assert_int_equal(record_decide(parse(arena_printf(&arena, without_version, "u0", "19").p), &s), RECORD_CREATED);
 	s.is_live = true;
-	assert_int_equal(scribe_decide(history("u1", s.digest, "10", GONE), &s), SCRIBE_CREATED);
+	assert_int_equal(record_decide(history("u1", s.digest, "10", GONE), &s), RECORD_CREATED);
 }
 
 static void test_decide__a_deletion_is_told_once(void **state _unused_)
 {
 	const struct sighting g = gone(30), unknown = gone(0);
-	assert_int_equal(scribe_decide(history("u1", "d", "20", ""), &g), SCRIBE_DELETED);
-	assert_int_equal(scribe_decide(history("u1", "d", "20", ""), &unknown), SCRIBE_DELETED);
-	assert_int_equal(scribe_decide(history("u1", "d", "20", GONE), &g), SCRIBE_NOTHING);
+	assert_int_equal(record_decide(history("u1", "d", "20", ""), &g), RECORD_DELETED);
+	assert_int_equal(record_decide(history("u1", "d", "20", ""), &unknown), RECORD_DELETED);
+	assert_int_equal(record_decide(history("u1", "d", "20", GONE), &g), RECORD_NOTHING);
 }
 
 /* Another recorder has written something newer: to write the old after it would tell a change that never was. */
@@ -119,12 +121,12 @@ static void test_decide__what_is_older_than_the_history_is_looked_at(void **stat
 {
 	struct sighting s = seen(OBJECT);
 	const struct sighting g = gone(15);
-	assert_int_equal(scribe_decide(history("u1", "newer", "21", ""), &s), SCRIBE_LOOK);
-	assert_int_equal(scribe_decide(history("u2", "newer", "21", ""), &s), SCRIBE_LOOK);
-	assert_int_equal(scribe_decide(history("u2", "newer", "21", ""), &g), SCRIBE_LOOK);
+	assert_int_equal(record_decide(history("u1", "newer", "21", ""), &s), RECORD_LOOK);
+	assert_int_equal(record_decide(history("u2", "newer", "21", ""), &s), RECORD_LOOK);
+	assert_int_equal(record_decide(history("u2", "newer", "21", ""), &g), RECORD_LOOK);
 	/* After a restored backup versions begin again from below: what the object says itself counts. */
 	s.is_live = true;
-	assert_int_equal(scribe_decide(history("u1", "newer", "21", ""), &s), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(history("u1", "newer", "21", ""), &s), RECORD_CHANGED);
 }
 
 #define LAST_RELEASED \
@@ -135,35 +137,35 @@ static void test_decide__what_no_recorder_selects_is_released_once(void **state 
 	struct sighting s, back = seen(OBJECT);
 	sighting_without_state(&s, parse(OBJECT), &arena);
 	assert_null(s.state);
-	assert_int_equal(scribe_decide(NULL, &s), SCRIBE_NOTHING);
-	assert_int_equal(scribe_decide(history("u1", "d", "15", ""), &s), SCRIBE_RELEASED);
-	assert_int_equal(scribe_decide(history("u1", "d", "15", GONE), &s), SCRIBE_NOTHING);
-	assert_int_equal(scribe_decide(history("u1", "d", "21", ""), &s), SCRIBE_LOOK);
-	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &s), SCRIBE_NOTHING);
-	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_ADOPTED);
+	assert_int_equal(record_decide(NULL, &s), RECORD_NOTHING);
+	assert_int_equal(record_decide(history("u1", "d", "15", ""), &s), RECORD_RELEASED);
+	assert_int_equal(record_decide(history("u1", "d", "15", GONE), &s), RECORD_NOTHING);
+	assert_int_equal(record_decide(history("u1", "d", "21", ""), &s), RECORD_LOOK);
+	assert_int_equal(record_decide(parse(LAST_RELEASED), &s), RECORD_NOTHING);
+	assert_int_equal(record_decide(parse(LAST_RELEASED), &back), RECORD_ADOPTED);
 	memcpy(back.digest, "d", 2); /* the state from before is adopted, too */
-	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_ADOPTED);
+	assert_int_equal(record_decide(parse(LAST_RELEASED), &back), RECORD_ADOPTED);
 	back.uid = STR("u2");
-	assert_int_equal(scribe_decide(parse(LAST_RELEASED), &back), SCRIBE_CREATED);
+	assert_int_equal(record_decide(parse(LAST_RELEASED), &back), RECORD_CREATED);
 }
 
 /* The recorded version of an object cannot have another state, except by other rules. */
 static void test_decide__other_rules_are_nobodys_change(void **state _unused_)
 {
 	struct sighting s = seen(OBJECT);
-	assert_int_equal(scribe_decide(history("u1", "other", "20", ""), &s), SCRIBE_RERECORDED);
-	assert_int_equal(scribe_decide(history("u2", "other", "20", ""), &s), SCRIBE_CREATED);
-	assert_int_equal(scribe_decide(history("u1", "other", "20", GONE), &s), SCRIBE_LOOK);
+	assert_int_equal(record_decide(history("u1", "other", "20", ""), &s), RECORD_RERECORDED);
+	assert_int_equal(record_decide(history("u2", "other", "20", ""), &s), RECORD_CREATED);
+	assert_int_equal(record_decide(history("u1", "other", "20", GONE), &s), RECORD_LOOK);
 	/* After a write of its status the object has a newer version than the last change. */
-	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(history("u1", "other", "10", ""), &s), RECORD_CHANGED);
 	s.settled = 19;
-	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(history("u1", "other", "10", ""), &s), RECORD_CHANGED);
 	s.settled = 20;
-	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_RERECORDED);
+	assert_int_equal(record_decide(history("u1", "other", "10", ""), &s), RECORD_RERECORDED);
 	s.is_after_gap = true;
-	assert_false(scribe_skips(history("u1", "other", "10", ""), &s));
+	assert_false(record_skips(history("u1", "other", "10", ""), &s));
 	s.version = 0;
-	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(history("u1", "other", "10", ""), &s), RECORD_CHANGED);
 }
 
 static const struct json *recorded_as(const char *object, const char *version, const char *change)
@@ -186,8 +188,8 @@ static void test_decide__another_api_version_is_nobodys_change(void **state _unu
 {
 	const struct json *before = recorded_as(OF_VERSION("g/v1beta1", "", "1"), "g/v1beta1", LINKED);
 	const struct sighting same = seen(OF_VERSION("g/v1", "", "1")), other = seen(OF_VERSION("g/v1", "", "2"));
-	assert_int_equal(scribe_decide(before, &same), SCRIBE_RERECORDED);
-	assert_int_equal(scribe_decide(before, &other), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(before, &same), RECORD_RERECORDED);
+	assert_int_equal(record_decide(before, &other), RECORD_CHANGED);
 }
 
 /* annals 0.1 recorded neither finalizers nor generateName, and its changes have no digest. */
@@ -196,9 +198,9 @@ static void test_decide__what_an_older_recorder_left_out_is_nobodys_change(void 
 #define MORE ",\"finalizers\":[\"f.io/f\"],\"generateName\":\"w\""
 	const struct sighting same = seen(OF_VERSION("v1", MORE, "1")), other = seen(OF_VERSION("v1", MORE, "2"));
 	const struct json *old = recorded_as(OF_VERSION("v1", "", "1"), "v1", "");
-	assert_int_equal(scribe_decide(old, &same), SCRIBE_RERECORDED);
-	assert_int_equal(scribe_decide(old, &other), SCRIBE_CHANGED);
-	assert_int_equal(scribe_decide(recorded_as(OF_VERSION("v1", "", "1"), "v1", LINKED), &same), SCRIBE_CHANGED);
+	assert_int_equal(record_decide(old, &same), RECORD_RERECORDED);
+	assert_int_equal(record_decide(old, &other), RECORD_CHANGED);
+	assert_int_equal(record_decide(recorded_as(OF_VERSION("v1", "", "1"), "v1", LINKED), &same), RECORD_CHANGED);
 }
 
 static void test_sighting__survives_as_text(void **state _unused_)
@@ -220,9 +222,9 @@ static void test_sighting__survives_as_text(void **state _unused_)
 	assert_false(sighting_read(&back, STR("{}"), &arena));
 }
 
-static struct str snapshot(enum scribe_step step, const struct sighting *s, const char *before)
+static struct str snapshot(enum record_step step, const struct sighting *s, const char *before)
 {
-	return encoded(scribe_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena));
+	return encoded(record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena));
 }
 
 #define ENVELOPE_START                                                                                                        \
@@ -248,7 +250,7 @@ static void test_snapshot__tells_the_change(void **state _unused_)
 			       "\"v1\",\"writeDigest\":\"%s\","
 			       "\"ignore\":[\"/data/i\"]}}}",
 		s.raw_digest);
-	assert_str(snapshot(SCRIBE_CHANGED, &s,
+	assert_str(snapshot(RECORD_CHANGED, &s,
 			   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\",\"namespace\":"
 			   "\"prod\"},\"data\":{\"a\":\"0\"}}"),
 		expected.p);
@@ -261,7 +263,7 @@ static void test_snapshot__of_nobodys_change_names_nobody(void **state _unused_)
 	s.after = 19;
 	s.is_late = s.is_after_gap = true;
 	s.cause = STR("cause");
-	assert_str(snapshot(SCRIBE_RERECORDED, &s, NULL),
+	assert_str(snapshot(RECORD_RERECORDED, &s, NULL),
 		ENVELOPE_START "\"data\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\","
 			       "\"namespace\":\"prod\"},\"data\":{\"a\":\"1\"}},"
 			       "\"change\":{\"type\":\"Rerecorded\",\"time\":\"2026-01-03T00:00:00Z\","
@@ -273,7 +275,7 @@ static void test_snapshot__of_nobodys_change_names_nobody(void **state _unused_)
 static void test_snapshot__another_api_version_is_no_changed_path(void **state _unused_)
 {
 	struct sighting s = seen(OBJECT);
-	struct str text = snapshot(SCRIBE_CHANGED, &s,
+	struct str text = snapshot(RECORD_CHANGED, &s,
 		"{\"apiVersion\":\"v0\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\",\"namespace\":\"prod\"},"
 		"\"data\":{\"a\":\"0\"}}");
 	assert_true(str_contains(text, STR("\"paths\":[\"/data/a\"]")));
@@ -283,15 +285,15 @@ static void test_snapshot__of_a_deletion_has_no_state(void **state _unused_)
 {
 	struct sighting g = gone(30);
 	g.seen_s = 1767398400;
-	assert_str(snapshot(SCRIBE_DELETED, &g, NULL),
+	assert_str(snapshot(RECORD_DELETED, &g, NULL),
 		ENVELOPE_START
 		"\"change\":{\"type\":\"Deleted\",\"time\":\"2026-01-03T00:00:00Z\",\"historyResourceVersion\":\"7\","
 		"\"resourceVersion\":\"30\"}}}");
 }
 
-static struct str time_told(enum scribe_step step, struct sighting *s, const char *before)
+static struct str time_told(enum record_step step, struct sighting *s, const char *before)
 {
-	const struct json *j = scribe_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena);
+	const struct json *j = record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena);
 	return json_text(json_gets(json_gets(json_gets(j, "spec"), "change"), "time"));
 }
 
@@ -303,18 +305,18 @@ static void test_snapshot__what_is_found_late_has_the_time_of_the_write(void **s
 			      "\"namespace\":\"prod\"},\"data\":{\"a\":\"1\",\"gone\":\"1\"}}";
 	struct sighting s = seen(OBJECT);
 	s.seen_s = 1767398400;
-	assert_str(time_told(SCRIBE_CHANGED, &s, changed), "2026-01-03T00:00:00Z");
+	assert_str(time_told(RECORD_CHANGED, &s, changed), "2026-01-03T00:00:00Z");
 	s.is_late = true;
-	assert_str(time_told(SCRIBE_CHANGED, &s, changed), "2026-01-02T00:00:00Z");
-	assert_str(time_told(SCRIBE_CREATED, &s, NULL), "2026-01-02T00:00:00Z");
-	assert_str(time_told(SCRIBE_CHANGED, &s, removed), "2026-01-03T00:00:00Z");
+	assert_str(time_told(RECORD_CHANGED, &s, changed), "2026-01-02T00:00:00Z");
+	assert_str(time_told(RECORD_CREATED, &s, NULL), "2026-01-02T00:00:00Z");
+	assert_str(time_told(RECORD_CHANGED, &s, removed), "2026-01-03T00:00:00Z");
 	s.managed_fields = NULL;
-	assert_str(time_told(SCRIBE_CREATED, &s, NULL), "2026-01-01T00:00:00Z");
+	assert_str(time_told(RECORD_CREATED, &s, NULL), "2026-01-01T00:00:00Z");
 }
 
 static struct str gap_told(struct sighting *s, const char *before)
 {
-	const struct json *j = scribe_snapshot(parse(before), SCRIBE_CHANGED, s, NULL, 5, &arena);
+	const struct json *j = record_snapshot(parse(before), RECORD_CHANGED, s, NULL, 5, &arena);
 	const struct json *change = json_gets(json_gets(json_gets(j, "spec"), "change"), "gap");
 	return change ? encoded(change) : STR("");
 }
@@ -346,9 +348,9 @@ static void test_snapshot__says_what_is_known_of_missing_states(void **state _un
 static void test_expired__counts_from_the_deletion(void **state _unused_)
 {
 	const int64_t new_year = 1767225600;
-	assert_false(scribe_is_expired(history("u", "d", "1", ""), 10, new_year + 100));
-	assert_false(scribe_is_expired(history("u", "d", "1", GONE), 10, new_year + 9));
-	assert_true(scribe_is_expired(history("u", "d", "1", GONE), 10, new_year + 10));
+	assert_false(record_is_expired(history("u", "d", "1", ""), 10, new_year + 100));
+	assert_false(record_is_expired(history("u", "d", "1", GONE), 10, new_year + 9));
+	assert_true(record_is_expired(history("u", "d", "1", GONE), 10, new_year + 10));
 }
 
 /* ---- which Recorder ---- */

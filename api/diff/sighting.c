@@ -1,6 +1,6 @@
 /* The rules of recording. They compare only a History and one sighting, so every recorder comes
  * to the same decision, even after a crash or a lost election. */
-#include "controllers/recorder/scribe_plan.h"
+#include "api/diff/sighting.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"
@@ -12,20 +12,19 @@ enum {
 
 /* ---- sightings ---- */
 
-void sighting_of(struct sighting *ret, const struct json *object, const struct recording *recording, struct arena *a)
+void sighting_of(struct sighting *ret, const struct json *object, const struct state_rules *rules, struct arena *a)
 {
 	const struct json *metadata = json_gets(object, "metadata");
 
 	*ret = (struct sighting){
 		.seen_s = clock_wall_s(),
-		.recording = recording,
 		.uid = member_text(metadata, "uid"),
 		.api_version = member_text(object, "apiVersion"),
 		.cause = change_cause(object),
 		.created = member_text(metadata, "creationTimestamp"),
 		.generation = member_int(metadata, "generation"),
 		.managed_fields = json_gets(metadata, "managedFields"),
-		.state = state_of(object, &recording->rules, a),
+		.state = state_of(object, rules, a),
 	};
 	str_to_uint64(member_text(metadata, "resourceVersion"), &ret->version);
 	digest_of(ret->digest, ret->state, a);
@@ -136,7 +135,7 @@ static const struct json *last_change(const struct json *history)
 	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
 }
 
-uint64_t scribe_last_version(const struct json *history)
+uint64_t record_last_version(const struct json *history)
 {
 	uint64_t version = 0;
 
@@ -144,7 +143,7 @@ uint64_t scribe_last_version(const struct json *history)
 	return version;
 }
 
-bool scribe_was_deleted(const struct json *history, const struct sighting *s)
+bool record_was_deleted(const struct json *history, const struct sighting *s)
 {
 	const struct json *status = status_of(history);
 
@@ -168,26 +167,26 @@ static uint64_t newest_version(const struct json *history)
 static bool is_overtaken(const struct json *history, const struct sighting *s)
 {
 	return !s->is_live && s->version &&
-		(s->version < newest_version(history) || (!s->is_gone && scribe_was_deleted(history, s)));
+		(s->version < newest_version(history) || (!s->is_gone && record_was_deleted(history, s)));
 }
 
-bool scribe_is_released(const struct json *history)
+bool record_is_released(const struct json *history)
 {
 	return str_is(member_text(last_change(history), "type"), "Released");
 }
 
-static enum scribe_step decide_released(const struct json *history, const struct sighting *s)
+static enum record_step decide_released(const struct json *history, const struct sighting *s)
 {
 	bool is_known =
-		!has_changes(history) || member_text(status_of(history), "deletionTime").n > 0 || scribe_is_released(history);
+		!has_changes(history) || member_text(status_of(history), "deletionTime").n > 0 || record_is_released(history);
 
-	return is_known ? SCRIBE_NOTHING : is_overtaken(history, s) ? SCRIBE_LOOK : SCRIBE_RELEASED;
+	return is_known ? RECORD_NOTHING : is_overtaken(history, s) ? RECORD_LOOK : RECORD_RELEASED;
 }
 
 /* Was this version recorded before? Then the object is the same, and only the rules of the Recorder make another state of it. */
 static bool is_recorded_version(const struct json *history, const struct sighting *s)
 {
-	return s->version && (s->version == scribe_last_version(history) || s->version <= s->settled);
+	return s->version && (s->version == record_last_version(history) || s->version <= s->settled);
 }
 
 /* annals 0.1 recorded these two members of metadata in no state. Its changes have no digest. */
@@ -226,7 +225,7 @@ static bool is_in_another_form(const struct json *history, const struct sighting
 	return str_is(member_text(status_of(history), "digest"), digest);
 }
 
-enum scribe_step scribe_decide(const struct json *history, const struct sighting *s)
+enum record_step record_decide(const struct json *history, const struct sighting *s)
 {
 	const struct json *status = status_of(history);
 	bool is_deleted = member_text(status, "deletionTime").n > 0;
@@ -235,26 +234,26 @@ enum scribe_step scribe_decide(const struct json *history, const struct sighting
 		return decide_released(history, s);
 	}
 	if (!has_changes(history)) {
-		return s->is_gone ? SCRIBE_NOTHING : SCRIBE_CREATED;
+		return s->is_gone ? RECORD_NOTHING : RECORD_CREATED;
 	}
 	if (s->is_gone && is_deleted) {
-		return SCRIBE_NOTHING;
+		return RECORD_NOTHING;
 	}
 	bool is_same_object = !s->is_gone && !is_deleted && str_eq(member_text(status, "uid"), s->uid);
-	bool is_released = scribe_is_released(history);
+	bool is_released = record_is_released(history);
 	if (is_same_object && !is_released && str_is(member_text(status, "digest"), s->digest)) {
-		return SCRIBE_NOTHING;
+		return RECORD_NOTHING;
 	}
 	if (is_overtaken(history, s)) {
-		return SCRIBE_LOOK;
+		return RECORD_LOOK;
 	}
 	if (is_same_object && !is_released && (is_recorded_version(history, s) || is_in_another_form(history, s))) {
-		return SCRIBE_RERECORDED;
+		return RECORD_RERECORDED;
 	}
-	return s->is_gone ? SCRIBE_DELETED : !is_same_object ? SCRIBE_CREATED : is_released ? SCRIBE_ADOPTED : SCRIBE_CHANGED;
+	return s->is_gone ? RECORD_DELETED : !is_same_object ? RECORD_CREATED : is_released ? RECORD_ADOPTED : RECORD_CHANGED;
 }
 
-bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s)
+bool record_is_expired(const struct json *history, int64_t keep_s, int64_t now_s)
 {
 	int64_t deleted_us;
 
@@ -262,13 +261,13 @@ bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s
 		deleted_us / 1000000 + keep_s <= now_s;
 }
 
-bool scribe_skips(const struct json *history, const struct sighting *s)
+bool record_skips(const struct json *history, const struct sighting *s)
 {
 	return s->is_after_gap && has_changes(history) && !is_recorded_version(history, s);
 }
 
 /* Each change of a spec raises metadata.generation by one. */
-uint64_t scribe_states_skipped(const struct json *history, const struct sighting *s)
+uint64_t record_states_skipped(const struct json *history, const struct sighting *s)
 {
 	int64_t before = member_int(last_change(history), "generation");
 	bool is_same = str_eq(member_text(status_of(history), "uid"), s->uid);
@@ -301,7 +300,7 @@ static struct json *new_object(const char *kind, struct arena *a)
 	return j;
 }
 
-struct json *scribe_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a)
+struct json *record_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a)
 {
 	struct json *j = new_object("History", a), *metadata = add_object(j, "metadata", a);
 	struct json *about = add_object(add_object(j, "spec", a), "subject", a);
@@ -354,32 +353,32 @@ static void add_managers(struct json *change, const struct change_authors *autho
  * the recorder, has the time of the managers that own the changed fields. A new object has the time
  * of its last write or of its creation. */
 static struct str time_of(
-	enum scribe_step step, const struct sighting *s, const struct change_authors *authors, struct arena *a)
+	enum record_step step, const struct sighting *s, const struct change_authors *authors, struct arena *a)
 {
 	char now[TIME_RFC3339_SIZE];
 
 	time_format_rfc3339(now, s->seen_s);
-	if (!s->is_late || s->is_gone || step == SCRIBE_RERECORDED) {
+	if (!s->is_late || s->is_gone || step == RECORD_RERECORDED) {
 		return arena_dup(a, str_of(now));
 	}
-	if (authors->time.n && (authors->is_known || step == SCRIBE_CREATED)) {
+	if (authors->time.n && (authors->is_known || step == RECORD_CREATED)) {
 		return authors->time;
 	}
-	return step == SCRIBE_CREATED && s->created.n ? s->created : arena_dup(a, str_of(now));
+	return step == RECORD_CREATED && s->created.n ? s->created : arena_dup(a, str_of(now));
 }
 
 static void add_who(
-	struct json *change, enum scribe_step step, const struct sighting *s, const struct json *before, struct arena *a)
+	struct json *change, enum record_step step, const struct sighting *s, const struct json *before, struct arena *a)
 {
 	struct changed_paths *paths = arena_new(a, struct changed_paths);
 	struct change_authors authors = {.n = 0};
 
-	if ((step == SCRIBE_CHANGED || step == SCRIBE_ADOPTED) && before) {
+	if ((step == RECORD_CHANGED || step == RECORD_ADOPTED) && before) {
 		/* Nobody changes the API version of an object: the recorder reads it in another one. */
 		changed_paths(paths, with_version(before, s->api_version, a), s->state, a);
 		add_paths(change, paths, a);
 	}
-	if (!s->is_gone && s->state && step != SCRIBE_RERECORDED) {
+	if (!s->is_gone && s->state && step != RECORD_RERECORDED) {
 		change_authors(&authors, s->managed_fields, s->state, paths, a);
 		add_managers(change, &authors, a);
 	}
@@ -389,7 +388,7 @@ static void add_who(
 static void add_gap(struct json *change, const struct json *history, const struct sighting *s, struct arena *a)
 {
 	const struct json *last = last_change(history);
-	uint64_t states = scribe_states_skipped(history, s);
+	uint64_t states = record_states_skipped(history, s);
 	struct json *gap;
 
 	json_add(a, change, STR("skipped"), json_bool(a, true));
@@ -402,41 +401,41 @@ static void add_gap(struct json *change, const struct json *history, const struc
 }
 
 static struct json *change_of(
-	const struct json *history, enum scribe_step step, const struct sighting *s, const struct json *before, struct arena *a)
+	const struct json *history, enum record_step step, const struct sighting *s, const struct json *before, struct arena *a)
 {
-	static const char *const types[] = {[SCRIBE_CREATED] = "Created",
-		[SCRIBE_CHANGED] = "Changed",
-		[SCRIBE_DELETED] = "Deleted",
-		[SCRIBE_RELEASED] = "Released",
-		[SCRIBE_ADOPTED] = "Adopted",
-		[SCRIBE_RERECORDED] = "Rerecorded"};
+	static const char *const types[] = {[RECORD_CREATED] = "Created",
+		[RECORD_CHANGED] = "Changed",
+		[RECORD_DELETED] = "Deleted",
+		[RECORD_RELEASED] = "Released",
+		[RECORD_ADOPTED] = "Adopted",
+		[RECORD_RERECORDED] = "Rerecorded"};
 	struct json *change = json_object(a);
 
 	add_text(change, "type", str_of(types[step]), a);
 	add_who(change, step, s, before, a);
 	add_text(change, "historyResourceVersion", member_text(json_gets(history, "metadata"), "resourceVersion"), a);
 	add_version(change, "resourceVersion", s->version, a);
-	if (step == SCRIBE_CHANGED) {
+	if (step == RECORD_CHANGED) {
 		add_version(change, "afterResourceVersion", s->after, a);
 	}
-	if (step != SCRIBE_RERECORDED && scribe_skips(history, s)) {
+	if (step != RECORD_RERECORDED && record_skips(history, s)) {
 		add_gap(change, history, s, a);
 	}
 	if (!s->is_gone) {
 		if (s->generation) {
 			json_add(a, change, STR("generation"), json_int(a, s->generation));
 		}
-		bool is_written = step != SCRIBE_RERECORDED;
+		bool is_written = step != RECORD_RERECORDED;
 		json_add_text(a, change, STR("cause"), is_written ? s->cause : STR(""));
 		add_text(change, "uid", s->uid, a);
 		add_text(change, "apiVersion", s->api_version, a);
 		json_add_text(a, change, STR("writeDigest"), is_written ? str_of(s->raw_digest) : STR(""));
-		add_node(change, "ignore", s->recording ? json_gets(s->recording->spec, "ignore") : NULL, a);
+		add_node(change, "ignore", s->ignore, a);
 	}
 	return change;
 }
 
-struct json *scribe_snapshot(const struct json *history, enum scribe_step step, const struct sighting *s,
+struct json *record_snapshot(const struct json *history, enum record_step step, const struct sighting *s,
 	const struct json *before, int64_t history_limit, struct arena *a)
 {
 	const struct json *metadata = json_gets(history, "metadata");

@@ -1,11 +1,13 @@
-/* Decides what to write about an object that was seen, and how. No I/O. */
-#ifndef CONTROLLERS_RECORDER_SCRIBE_PLAN_H
-#define CONTROLLERS_RECORDER_SCRIBE_PLAN_H
+/* One look at an object that is recorded, and the rules for what its History says of it. No I/O.
+ *
+ * The recording controller sends a sighting, and the server decides; or the controller decides itself, and sends a Snapshot. Both
+ * use these functions, so they come to the same decision. */
+#ifndef API_DIFF_SIGHTING_H
+#define API_DIFF_SIGHTING_H
 
 #include "api/diff/changes.h"
 #include "api/diff/state.h"
 #include "api/model/digest.h"
-#include "controllers/recorder/recording.h"
 
 /* One observation of an object. */
 struct sighting {
@@ -23,7 +25,7 @@ struct sighting {
 	uint64_t settled; /* up to that resourceVersion the object was recorded, though perhaps by other rules; 0: unknown */
 	int64_t seen_s;   /* wall clock */
 	/* The rest is only set if the object exists. */
-	const struct recording *recording;
+	const struct json *ignore; /* JSON pointers to the values that were left out of the state; NULL: none were */
 	struct str uid, api_version, cause, created;
 	int64_t generation; /* 0: it has none */
 	const struct json *managed_fields, *state;
@@ -32,7 +34,7 @@ struct sighting {
 
 /* Fills in the sighting of an object, except what only a change needs. It points into the arena
  * or the object. */
-void sighting_of(struct sighting *ret, const struct json *object, const struct recording *recording, struct arena *a);
+void sighting_of(struct sighting *ret, const struct json *object, const struct state_rules *rules, struct arena *a);
 /* Fills in the sighting of an object that no Recorder selects. */
 void sighting_without_state(struct sighting *ret, const struct json *object, struct arena *a);
 /* Fills in the rest. */
@@ -42,37 +44,37 @@ void sighting_complete(struct sighting *s, const struct json *object, struct are
 struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a);
 bool sighting_read(struct sighting *ret, struct str text, struct arena *a);
 
-enum scribe_step {
-	SCRIBE_NOTHING,
-	SCRIBE_LOOK, /* the History has something newer: only the object itself can decide */
-	SCRIBE_CREATED,
-	SCRIBE_CHANGED,
-	SCRIBE_DELETED,
-	SCRIBE_RELEASED,
-	SCRIBE_ADOPTED,
-	SCRIBE_RERECORDED, /* nobody changed the object: other rules, or another API version, make another state */
+enum record_step {
+	RECORD_NOTHING,
+	RECORD_LOOK, /* the History has something newer: only the object itself can decide */
+	RECORD_CREATED,
+	RECORD_CHANGED,
+	RECORD_DELETED,
+	RECORD_RELEASED,
+	RECORD_ADOPTED,
+	RECORD_RERECORDED, /* nobody changed the object: other rules, or another API version, make another state */
 };
 /* history: the present one; NULL: there is none, as before the first change. */
-enum scribe_step scribe_decide(const struct json *history, const struct sighting *s);
+enum record_step record_decide(const struct json *history, const struct sighting *s);
 
 /* Does the History list the deletion of this very object, by its uid? */
-bool scribe_was_deleted(const struct json *history, const struct sighting *s);
+bool record_was_deleted(const struct json *history, const struct sighting *s);
 /* Must the change say that states before it may be missing? */
-bool scribe_skips(const struct json *history, const struct sighting *s);
+bool record_skips(const struct json *history, const struct sighting *s);
 /* How many are known to be missing; 0: nobody knows. */
-uint64_t scribe_states_skipped(const struct json *history, const struct sighting *s);
+uint64_t record_states_skipped(const struct json *history, const struct sighting *s);
 /* Makes a History without changes. */
-struct json *scribe_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a);
+struct json *record_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a);
 /* Makes a Snapshot that describes the step. before: the state of the revision that the History
  * names; NULL: not known. */
-struct json *scribe_snapshot(const struct json *history, enum scribe_step step, const struct sighting *s,
+struct json *record_snapshot(const struct json *history, enum record_step step, const struct sighting *s,
 	const struct json *before, int64_t history_limit, struct arena *a);
 
 /* Does the last change say that no Recorder selects the subject? */
-bool scribe_is_released(const struct json *history);
+bool record_is_released(const struct json *history);
 /* The object's resourceVersion in the last change of a History; 0: there is none, or it says none. */
-uint64_t scribe_last_version(const struct json *history);
+uint64_t record_last_version(const struct json *history);
 /* Has the subject been gone for that long? */
-bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s);
+bool record_is_expired(const struct json *history, int64_t keep_s, int64_t now_s);
 
 #endif
