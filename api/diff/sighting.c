@@ -5,6 +5,8 @@
 #include "api/model/members.h"
 #include "base/clock.h"
 
+#include <assert.h>
+
 enum {
 	TEXT_MAX_BYTES = 64 * 1024 * 1024,
 	SCRATCH_MAX = 256 << 20, /* bytes: an arena hands out more, and a state was parsed with a ceiling of its own */
@@ -64,22 +66,57 @@ static void add_version(struct json *to, const char *name, uint64_t version, str
 	}
 }
 
-struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a)
-{
-	struct json *j = json_object(a);
+/* ---- as JSON ----
+ *
+ * One form for what waits in a recorder and for what a recorder sends. */
 
-	json_add_text(a, j, STR("uid"), s->uid);
-	json_add_text(a, j, STR("apiVersion"), s->api_version);
-	json_add_text(a, j, STR("cause"), s->cause);
-	json_add_text(a, j, STR("created"), s->created);
-	json_add(a, j, STR("generation"), json_int(a, s->generation));
-	json_add_text(a, j, STR("digest"), str_of(s->digest));
-	json_add_text(a, j, STR("rawDigest"), str_of(s->raw_digest));
-	add_version(j, "after", s->after, a);
-	add_node(j, "managedFields", s->managed_fields, a);
-	add_node(j, "state", s->state, a);
-	json_encode(out, j);
-	return buf_str(out);
+static const char *found_name(const struct sighting *s)
+{
+	return s->is_gone ? SIGHTING_ABSENT : s->is_released ? SIGHTING_UNSELECTED : SIGHTING_PRESENT;
+}
+
+static void add_flag(struct json *to, const char *name, bool flag, struct arena *a)
+{
+	if (flag) {
+		json_add(a, to, str_of(name), json_bool(a, true));
+	}
+}
+
+static void add_number(struct json *to, const char *name, int64_t number, struct arena *a)
+{
+	if (number) {
+		json_add(a, to, str_of(name), json_int(a, number));
+	}
+}
+
+void sighting_add_look(struct json *to, const struct sighting *s, struct arena *a)
+{
+	char time[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(time, s->seen_s);
+	json_add_text(a, to, STR("found"), str_of(found_name(s)));
+	json_add_text(a, to, STR("time"), arena_dup(a, str_of(time)));
+	add_flag(to, "live", s->is_live, a);
+	add_flag(to, "late", s->is_late, a);
+	add_flag(to, "afterGap", s->is_after_gap, a);
+	add_number(to, "skippedStates", s->n_skipped, a);
+	add_version(to, "resourceVersion", s->version, a);
+	add_version(to, "settledResourceVersion", s->settled, a);
+	add_node(to, "ignore", s->ignore, a);
+}
+
+void sighting_add_object(struct json *to, const struct sighting *s, struct arena *a)
+{
+	add_version(to, "afterResourceVersion", s->after, a);
+	json_add_text(a, to, STR("uid"), s->uid);
+	json_add_text(a, to, STR("apiVersion"), s->api_version);
+	json_add_text(a, to, STR("cause"), s->cause);
+	json_add_text(a, to, STR("creationTimestamp"), s->created);
+	add_number(to, "generation", s->generation, a);
+	json_add_text(a, to, STR("digest"), str_of(s->digest));
+	json_add_text(a, to, STR("writeDigest"), str_of(s->raw_digest));
+	add_node(to, "managedFields", s->managed_fields, a);
+	add_node(to, "data", s->state, a);
 }
 
 static void copy_digest(char out[DIGEST_SIZE], struct str digest)
@@ -92,6 +129,51 @@ static void copy_digest(char out[DIGEST_SIZE], struct str digest)
 	out[n] = '\0';
 }
 
+static void read_object(struct sighting *ret, const struct json *j)
+{
+	*ret = (struct sighting){
+		.uid = member_text(j, "uid"),
+		.api_version = member_text(j, "apiVersion"),
+		.cause = member_text(j, "cause"),
+		.created = member_text(j, "creationTimestamp"),
+		.generation = member_int(j, "generation"),
+		.managed_fields = json_gets(j, "managedFields"),
+		.state = json_gets(j, "data"),
+	};
+	str_to_uint64(member_text(j, "afterResourceVersion"), &ret->after);
+	copy_digest(ret->digest, member_text(j, "digest"));
+	copy_digest(ret->raw_digest, member_text(j, "writeDigest"));
+}
+
+bool sighting_of_json(struct sighting *ret, const struct json *j)
+{
+	struct str found = member_text(j, "found");
+	int64_t seen_us, n_skipped = member_int(j, "skippedStates");
+
+	read_object(ret, j);
+	ret->is_gone = str_is(found, SIGHTING_ABSENT);
+	ret->is_released = str_is(found, SIGHTING_UNSELECTED);
+	ret->is_live = member_is_true(j, "live");
+	ret->is_late = member_is_true(j, "late");
+	ret->is_after_gap = member_is_true(j, "afterGap");
+	ret->n_skipped = (uint32_t)MIN(MAX(n_skipped, (int64_t)0), (int64_t)UINT32_MAX);
+	ret->ignore = json_gets(j, "ignore");
+	str_to_uint64(member_text(j, "resourceVersion"), &ret->version);
+	str_to_uint64(member_text(j, "settledResourceVersion"), &ret->settled);
+	bool is_time = time_parse_rfc3339(member_text(j, "time"), &seen_us);
+	ret->seen_s = is_time ? seen_us / 1000000 : 0;
+	return is_time && (ret->is_gone || ret->is_released || str_is(found, SIGHTING_PRESENT));
+}
+
+struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a)
+{
+	struct json *j = json_object(a);
+
+	sighting_add_object(j, s, a);
+	json_encode(out, j);
+	return buf_str(out);
+}
+
 bool sighting_read(struct sighting *ret, struct str text, struct arena *a)
 {
 	struct json *j;
@@ -100,18 +182,7 @@ bool sighting_read(struct sighting *ret, struct str text, struct arena *a)
 	if (json_parse(&j, a, text, JSON_LIMITS_DEFAULT, &at)) {
 		return false;
 	}
-	*ret = (struct sighting){
-		.uid = member_text(j, "uid"),
-		.api_version = member_text(j, "apiVersion"),
-		.cause = member_text(j, "cause"),
-		.created = member_text(j, "created"),
-		.generation = member_int(j, "generation"),
-		.managed_fields = json_gets(j, "managedFields"),
-		.state = json_gets(j, "state"),
-	};
-	str_to_uint64(member_text(j, "after"), &ret->after);
-	copy_digest(ret->digest, member_text(j, "digest"));
-	copy_digest(ret->raw_digest, member_text(j, "rawDigest"));
+	read_object(ret, j);
 	ret->is_released = ret->state == NULL;
 	return ret->uid.n > 0;
 }
@@ -173,6 +244,26 @@ static bool is_overtaken(const struct json *history, const struct sighting *s)
 bool record_is_released(const struct json *history)
 {
 	return str_is(member_text(last_change(history), "type"), "Released");
+}
+
+/* Several changes may name one version, as when the rules of the Recorder changed: the last one counts. */
+const struct json *record_listed(const struct json *history, const struct sighting *s)
+{
+	const struct json *changes = json_gets(status_of(history), "changes"), *change = NULL;
+	uint64_t version = 0;
+
+	for (uint32_t i = changes ? changes->n : 0; i > 0 && s->version && version != s->version; i--) {
+		change = list_item(changes, i - 1);
+		version = 0;
+		str_to_uint64(member_text(change, "resourceVersion"), &version);
+	}
+	if (!s->version || version != s->version) {
+		return NULL;
+	}
+	bool is_same = s->is_gone ? change_is_deletion(change)
+		: s->is_released  ? str_is(member_text(change, "type"), "Released")
+				  : str_is(member_text(change, "digest"), s->digest);
+	return is_same ? change : NULL;
 }
 
 static enum record_step decide_released(const struct json *history, const struct sighting *s)
@@ -400,15 +491,43 @@ static void add_gap(struct json *change, const struct json *history, const struc
 	}
 }
 
+static const char *const types[] = {[RECORD_CREATED] = "Created",
+	[RECORD_CHANGED] = "Changed",
+	[RECORD_DELETED] = "Deleted",
+	[RECORD_RELEASED] = "Released",
+	[RECORD_ADOPTED] = "Adopted",
+	[RECORD_RERECORDED] = "Rerecorded"};
+
+const char *record_type(enum record_step step)
+{
+	assert(step >= RECORD_CREATED && step <= RECORD_RERECORDED);
+	return types[step];
+}
+
+bool record_step_of(enum record_step *ret, struct str type)
+{
+	for (enum record_step i = RECORD_CREATED; i <= RECORD_RERECORDED; i++) {
+		if (str_is(type, types[i])) {
+			*ret = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool record_needs_before(const struct json *history, enum record_step step)
+{
+	return (step == RECORD_CHANGED || step == RECORD_ADOPTED) && record_revision(history).n > 0;
+}
+
+struct str record_revision(const struct json *history)
+{
+	return member_text(json_gets(status_of(history), "revision"), "name");
+}
+
 static struct json *change_of(
 	const struct json *history, enum record_step step, const struct sighting *s, const struct json *before, struct arena *a)
 {
-	static const char *const types[] = {[RECORD_CREATED] = "Created",
-		[RECORD_CHANGED] = "Changed",
-		[RECORD_DELETED] = "Deleted",
-		[RECORD_RELEASED] = "Released",
-		[RECORD_ADOPTED] = "Adopted",
-		[RECORD_RERECORDED] = "Rerecorded"};
 	struct json *change = json_object(a);
 
 	add_text(change, "type", str_of(types[step]), a);

@@ -39,10 +39,28 @@ void sighting_of(struct sighting *ret, const struct json *object, const struct s
 void sighting_without_state(struct sighting *ret, const struct json *object, struct arena *a);
 /* Fills in the rest. */
 void sighting_complete(struct sighting *s, const struct json *object, struct arena *a);
-/* Write a sighting as text, for waiting changes, and read it back. Reading returns false if the
- * text is invalid. */
+
+/* ---- as JSON: dev.annals.v1.Sighting (api/kinds/history.c) ---- */
+
+/* The member `found`. */
+#define SIGHTING_PRESENT "Present"
+#define SIGHTING_ABSENT "Absent"
+#define SIGHTING_UNSELECTED "Unselected"
+
+/* Sightings of one request: it must end within its time, though etcd answers each transaction only after its disk has. */
+enum { SIGHTINGS_MAX = 64 };
+
+/* Add the members: of the look, and of the object. They share memory with the sighting. */
+void sighting_add_look(struct json *to, const struct sighting *s, struct arena *a);
+void sighting_add_object(struct json *to, const struct sighting *s, struct arena *a);
+/* Returns false if it says neither when nor what was found. */
+bool sighting_of_json(struct sighting *ret, const struct json *j);
+/* Write the members of the object as text, for waiting changes, and read them back. Reading returns false if the text is
+ * invalid. */
 struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a);
 bool sighting_read(struct sighting *ret, struct str text, struct arena *a);
+
+/* ---- deciding ---- */
 
 enum record_step {
 	RECORD_NOTHING,
@@ -54,17 +72,27 @@ enum record_step {
 	RECORD_ADOPTED,
 	RECORD_RERECORDED, /* nobody changed the object: other rules, or another API version, make another state */
 };
+/* Created, Changed and so on: of a step that writes. */
+const char *record_type(enum record_step step);
+/* Returns false for a type that is none. */
+bool record_step_of(enum record_step *ret, struct str type);
 /* history: the present one; NULL: there is none, as before the first change. */
 enum record_step record_decide(const struct json *history, const struct sighting *s);
 
 /* Does the History list the deletion of this very object, by its uid? */
 bool record_was_deleted(const struct json *history, const struct sighting *s);
+/* The change that lists this very sighting, if it was recorded before; else NULL. */
+const struct json *record_listed(const struct json *history, const struct sighting *s);
 /* Must the change say that states before it may be missing? */
 bool record_skips(const struct json *history, const struct sighting *s);
 /* How many are known to be missing; 0: nobody knows. */
 uint64_t record_states_skipped(const struct json *history, const struct sighting *s);
 /* Makes a History without changes. */
 struct json *record_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a);
+/* Must the state that was recorded last be known, to say what changed? */
+bool record_needs_before(const struct json *history, enum record_step step);
+/* The name of the revision that holds it; empty: none. */
+struct str record_revision(const struct json *history);
 /* Makes a Snapshot that describes the step. before: the state of the revision that the History
  * names; NULL: not known. */
 struct json *record_snapshot(const struct json *history, enum record_step step, const struct sighting *s,
