@@ -212,7 +212,7 @@ void request_wait_versions(struct request *q, const struct kind *k, void (*next)
 	agreement_wait(q->server->options.agreement, &q->versions);
 }
 
-void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write)
+void request_refuse_storage(struct request *q, enum storage_result r, const char *message, bool is_write)
 {
 	bool is_unknown = is_write && !storage_result_is_certain(r);
 
@@ -234,6 +234,11 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 	if (q->st.code != 500 && !is_unknown) {
 		q->st.retry_after_s = RETRY_AFTER_S;
 	}
+}
+
+void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write)
+{
+	request_refuse_storage(q, r, message, is_write);
 	reply_status(q);
 }
 

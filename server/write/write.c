@@ -79,9 +79,15 @@ void request_end_write(struct request *q)
 
 static void write_refuse(struct request *q)
 {
-	write_enter(q->state, WRITE_DONE);
+	struct write *w = q->state;
+
+	write_enter(w, WRITE_DONE);
 	write_end_turn(q);
-	reply_status(q);
+	if (w->refused) {
+		w->refused(q, w);
+	} else {
+		reply_status(q);
+	}
 }
 
 /* finish() may go on with this write, or start another one. So the turn ends here only if the request is answered. */
@@ -164,9 +170,8 @@ int write_aim(struct request *q, struct write *w, struct str name, const struct 
 
 static void write_fail(struct request *q, enum storage_result r, const char *message, bool is_write)
 {
-	write_enter(q->state, WRITE_DONE);
-	write_end_turn(q);
-	request_storage_failed(q, r, message, is_write);
+	request_refuse_storage(q, r, message, is_write);
+	write_refuse(q);
 }
 
 static void write_reload(struct request *q)

@@ -90,6 +90,9 @@ struct write {
 	struct arena *arena;                   /* of what all attempts share; NULL: the exchange's */
 	enum decision (*decide)(struct request *q, struct write *w);
 	void (*finish)(struct request *q, struct write *w);
+	/* Called in place of an answer when nothing was written, or nobody knows whether; q->st says why. NULL: the request is
+	 * answered. */
+	void (*refused)(struct request *q, struct write *w);
 	/* May add guards and steps to the plan. They rest on the cache, so when a guard fails the cache is read
 	 * again. NULL: nothing. */
 	void (*extend)(struct request *q, struct write *w, struct plan *p);
@@ -134,7 +137,7 @@ struct write {
 void request_end_write(struct request *q);
 /* For decide: reads the body again by `read`, if its tree was dropped while the write waited. 0, or what read() returns. */
 int write_read_again(struct request *q, struct write *w, int (*read)(struct request *q, struct write *w));
-/* Runs until finish() or an error answer. w lives in the request's arena; q->state points to it. */
+/* Runs until finish(), refused() or an error answer. w lives in the request's arena; q->state points to it. */
 void write_run(struct request *q, struct write *w);
 /* For finish() if it does not answer yet: other writers of the object may go on. */
 void write_end_turn(struct request *q);
