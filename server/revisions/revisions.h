@@ -16,6 +16,25 @@
  * to refer to it. If a guard fails, the engine reads and decides again. */
 void snapshot_answer(struct request *q, struct object *sent, struct str manager);
 
+/* A snapshot for requests that take several snapshots, one after the other. */
+struct snapshot;
+struct snapshot_order {
+	struct object *sent;    /* a Snapshot of the request's namespace */
+	struct str manager;     /* for managedFields */
+	struct arena *arena;    /* of what lives until the end of this snapshot */
+	bool may_write_history; /* the user was asked about: the right to write the states of the History */
+	int64_t revisions;      /* of the History, for done(): how many there are; -1: as many as before */
+	/* Called in place of the answer: with the status that the Snapshot would get; or with q->st. Both NULL: the request is
+	 * answered. */
+	void (*done)(struct request *q, struct snapshot_order *order, const struct json *status);
+	void (*refused)(struct request *q, struct snapshot_order *order);
+};
+/* The order must live as long. Made in q->a. */
+struct snapshot *snapshot_prepare(struct request *q, struct snapshot_order *order);
+/* q->route is that of another kind afterwards. */
+void snapshot_run(struct request *q, struct snapshot *s);
+struct snapshot *snapshot_release(struct snapshot *s);
+
 /* GET .../controllerrevisions/NAME/diff?from=OTHER: what leads from the data of OTHER to that of NAME, as a JSON patch or a
  * merge patch; or how their YAML differs line by line, as hunks (api/diff/hunks.h). */
 /* Which of them, by Accept: 0; or 1 with 406 in q->media_status. */
@@ -30,9 +49,18 @@ void hook_answer(struct request *q);
 
 enum { CHANGE_NOTES_MAX = 3 }; /* of one write: with the write, of the state, of a scale */
 
+/* A change as a Snapshot brings it. */
+struct change_asked {
+	const struct json *change; /* spec.change; NULL: there is none, and nobody has made it */
+	const struct json *data;
+	const struct kind *histories;
+	struct str history; /* the name of the one to which the change is added */
+};
+
 /* The search for the user of a change. The caller embeds it in its own state. */
 struct change_user {
 	void (*next)(struct request *q, struct change_user *u); /* goes on; q->state is what it was */
+	void (*refused)(struct request *q, struct change_user *u); /* etcd cannot be asked: q->st says why */
 	struct str name; /* empty: nobody is known for certain. Lives as long as the request */
 	struct gap_authors authors; /* after a gap: the others */
 	/* private */
@@ -41,22 +69,11 @@ struct change_user {
 	struct user_found found;
 	struct user_note_list notes;
 	struct change_gap gap;
+	struct change_asked asked;
 	void *state;
 };
 
-/* A write that a recorder has seen. */
-struct change_write {
-	struct str uid;
-	uint64_t version;              /* resourceVersion that it replaced; 0: it created the object */
-	struct str state;              /* digest_of() the whole state that it led to */
-	const struct json *only_value; /* if it changed one value only: the new one; else NULL */
-};
-
-/* Finds who made the write. Answers the request itself where etcd cannot be asked. */
-void change_user_find(struct request *q, struct change_user *u, const struct change_write *write);
-/* Finds who deleted the object of that uid. */
-void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid);
-/* Finds who wrote in the gap: u->name is who made the change that ends it, where all of the gap is known. */
-void change_user_find_authors(struct request *q, struct change_user *u, const struct change_gap *gap);
+/* Finds who made the change, in whichever way it can be known. */
+void change_user_find_of(struct request *q, struct change_user *u, const struct change_asked *asked);
 
 #endif

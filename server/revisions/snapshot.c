@@ -4,7 +4,6 @@
 #include "server/revisions/revisions.h"
 
 #include "api/diff/changes.h"
-#include "api/diff/pointer.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
@@ -12,7 +11,6 @@
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
-#include "server/request/wait.h"
 #include "server/revisions/snapshot_plan.h"
 #include "server/write/write.h"
 #include "server/write/write_recorded.h"
@@ -29,8 +27,7 @@ enum {
 	TRIM_MAX = 40,
 	/* States that a Snapshot may trim beyond the one that its own state pushes out: more of them need the right to delete. */
 	TRIM_SPARE = 1,
-	IGNORED_MAX = 256 * 1024,   /* an object's annotations may have as many bytes */
-	WAIT_FOR_HISTORY_MS = 2000, /* until the cache has the version of it that a client has seen */
+	IGNORED_MAX = 256 * 1024, /* an object's annotations may have as many bytes */
 };
 
 /* The history of a controller as one snapshot of the cache shows it. The transaction is guarded by its revision. */
@@ -44,6 +41,7 @@ struct snapshot_history {
 
 struct snapshot {
 	struct write write;
+	struct snapshot_order *order;
 	struct write_rules rules;
 	struct object *sent;
 	const struct version *version; /* of snapshots: the request's is that of the revision while it is written */
@@ -478,7 +476,7 @@ static int authorize_history(struct request *q, const struct snapshot *s)
 {
 	const struct authz_attributes what = recorded_attributes(q, s->owner.name);
 
-	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
+	return s->order->may_write_history ? 0 : authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
 }
 
 static int find_history(struct request *q, struct snapshot *s)
@@ -533,6 +531,11 @@ static bool is_another_version(struct request *q, const struct snapshot *s)
 	return str_is(member_text(status, "digest"), digest);
 }
 
+static int64_t revisions_afterwards(const struct snapshot *s)
+{
+	return (int64_t)(s->history.n + (s->plan.result == SNAPSHOT_CREATED) - s->n_trims);
+}
+
 /* The History as it shall be; NULL with q->st. The revision that holds the state must have been decided on, and named. */
 static struct object *told_history(struct request *q, const struct snapshot *s)
 {
@@ -543,7 +546,7 @@ static struct object *told_history(struct request *q, const struct snapshot *s)
 					: s->write.name,
 		.digest = s->digest,
 		.number = p->number,
-		.revisions = (int64_t)(s->history.n + (p->result == SNAPSHOT_CREATED) - s->n_trims),
+		.revisions = revisions_afterwards(s),
 	};
 	struct object *o = object_copy(s->telling, q->a);
 	struct json *status = snapshot_change_status(
@@ -718,18 +721,43 @@ static void snapshot_finish(struct request *q, struct write *w)
 			STR("no revision was deleted: this server does not know which of them are in use; "
 			    "name those in spec.live, or none by an empty list"));
 	}
+	if (s->order->done) {
+		s->order->revisions = is_stateless(s) || s->has_revision ? -1 : revisions_afterwards(s);
+		s->order->done(q, s->order, status_of(q, s));
+		return;
+	}
 	json_set(q->a, s->sent->fields, STR("status"), status_of(q, s));
 	reply_json(q, 201, object_to_json(s->sent, s->version, q->a));
 }
 
+static void snapshot_refuse(struct request *q, struct snapshot *s)
+{
+	if (s->order->refused) {
+		s->order->refused(q, s->order);
+	} else {
+		reply_status(q);
+	}
+}
+
+static void snapshot_refused(struct request *q, struct write *w)
+{
+	snapshot_refuse(q, container_of(w, struct snapshot, write));
+}
+
 /* ---- all of it ---- */
+
+struct snapshot *snapshot_release(struct snapshot *s)
+{
+	if (s) {
+		snapshot_history_done(&s->history);
+		arena_done(&s->scratch);
+	}
+	return NULL;
+}
 
 static void snapshot_cleanup(struct request *q _unused_, void *ctx)
 {
-	struct snapshot *s = ctx;
-
-	snapshot_history_done(&s->history);
-	arena_done(&s->scratch);
+	snapshot_release(ctx);
 }
 
 static int snapshot_validate(struct request *q, const struct object *o)
@@ -771,93 +799,23 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 
 static void snapshot_start(struct request *q, struct snapshot *s)
 {
-	s->write = (struct write){
-		.name = STR(""), .decide = snapshot_decide, .finish = snapshot_finish, .extend = snapshot_extend};
+	s->write = (struct write){.name = STR(""),
+		.arena = s->order->arena,
+		.decide = snapshot_decide,
+		.finish = snapshot_finish,
+		.refused = snapshot_refused,
+		.extend = snapshot_extend};
 	write_run(q, &s->write);
 }
-
-/* ---- who made the change ---- */
 
 static void user_found(struct request *q, struct change_user *u)
 {
 	snapshot_start(q, container_of(u, struct snapshot, user));
 }
 
-static int64_t history_version(const struct snapshot *s)
+static void user_not_found(struct request *q, struct change_user *u)
 {
-	int64_t version = 0;
-
-	str_to_int64(member_text(s->change, "historyResourceVersion"), &version);
-	return version;
-}
-
-/* Where the History is another one by now, nothing is known: an older version may name an object that was deleted before. */
-static void find_by_history(struct request *q)
-{
-	struct snapshot *s = container_of((struct write *)q->state, struct snapshot, write);
-	_cleanup_(cached_unrefp) struct cached *history =
-		cache_get(q->server->options.cache, s->histories.kind, request_ns(q), s->owner.name);
-	const struct json *status = NULL;
-	struct change_gap gap;
-	struct object *o;
-
-	if (history && history->revision == history_version(s) && cached_object(&o, history, q->a) == 0) {
-		status = json_gets(o->fields, "status");
-	}
-	if (member_is_true(s->change, "skipped")) {
-		gap_read(&gap, status, s->change, q->a);
-		change_user_find_authors(q, &s->user, &gap);
-	} else {
-		change_user_find_deletion(q, &s->user, arena_dup(q->a, member_text(status, "uid")));
-	}
-}
-
-/* The new value, if the write changed one value only; else NULL. */
-static const struct json *only_value(struct request *q, const struct snapshot *s)
-{
-	const struct json *paths = json_gets(s->change, "paths"), *value = s->data;
-	struct str path = json_text(list_item(paths, 0)), segment;
-
-	if (!paths || paths->n != 1 || member_int(s->change, "morePaths") > 0) {
-		return NULL;
-	}
-	while (value && path.n > 0) {
-		value = pointer_shift(&path, &segment, q->a) ? pointer_step(value, segment) : NULL;
-	}
-	return value;
-}
-
-/* The version that a change replaced must be known. Otherwise several writes may have led from one state
- * to the other. */
-static void find_who_wrote(struct request *q, struct snapshot *s)
-{
-	bool is_creation = str_is(member_text(s->change, "type"), "Created");
-	struct change_write write = {
-		.uid = member_text(s->change, "uid"),
-		.state = member_text(s->change, "writeDigest"),
-		.only_value = is_creation ? NULL : only_value(q, s),
-	};
-
-	bool is_known = is_creation || str_to_uint64(member_text(s->change, "afterResourceVersion"), &write.version);
-	if (!change_is_rerecorded(s->change) && write.state.n > 0 && is_known) {
-		change_user_find(q, &s->user, &write);
-	} else {
-		snapshot_start(q, s);
-	}
-}
-
-static void snapshot_find_user(struct request *q, struct snapshot *s)
-{
-	s->user.next = user_found;
-	bool needs_history = is_deletion(s) || member_is_true(s->change, "skipped");
-	if (needs_history && request_is_cache_ready(q)) {
-		q->state = &s->write;
-		request_wait_revision(q, history_version(s), WAIT_FOR_HISTORY_MS, find_by_history);
-	} else if (needs_history) {
-		return; /* answered */
-	} else {
-		find_who_wrote(q, s);
-	}
+	snapshot_refuse(q, container_of(u, struct snapshot, user));
 }
 
 /* At the same version as snapshots. */
@@ -870,26 +828,46 @@ static struct snapshot_kind find_kind(struct request *q, const char *resource)
 	return k;
 }
 
-void snapshot_answer(struct request *q, struct object *sent, struct str manager)
+struct snapshot *snapshot_prepare(struct request *q, struct snapshot_order *order)
 {
 	struct snapshot *s = arena_new(q->a, struct snapshot);
+
+	s->order = order;
+	s->sent = order->sent;
+	s->version = q->route.version;
+	s->revisions = find_kind(q, "controllerrevisions");
+	s->histories = find_kind(q, "histories");
+	s->rules.manager = order->manager;
+	s->trimmed = json_array(q->a);
+	arena_init(&s->scratch, (size_t)64 << 20);
+	return s;
+}
+
+void snapshot_run(struct request *q, struct snapshot *s)
+{
+	if (snapshot_validate(q, s->sent)) {
+		snapshot_refuse(q, s);
+		return;
+	}
+	snapshot_read(q, s);
+	s->user.next = user_found;
+	s->user.refused = user_not_found;
+	change_user_find_of(q, &s->user,
+		&(struct change_asked){
+			.change = s->change, .data = s->data, .histories = s->histories.kind, .history = s->owner.name});
+}
+
+void snapshot_answer(struct request *q, struct object *sent, struct str manager)
+{
+	struct snapshot_order *order = arena_new(q->a, struct snapshot_order);
+	struct snapshot *s;
 
 	sent->meta = (struct meta){.name = sent->meta.name,
 		.ns = sent->meta.ns,
 		.labels = sent->meta.labels,
 		.annotations = sent->meta.annotations};
-	if (snapshot_validate(q, sent)) {
-		reply_status(q);
-		return;
-	}
-	s->sent = sent;
-	s->version = q->route.version;
-	s->revisions = find_kind(q, "controllerrevisions");
-	s->histories = find_kind(q, "histories");
-	s->rules.manager = manager;
-	s->trimmed = json_array(q->a);
-	arena_init(&s->scratch, (size_t)64 << 20);
+	*order = (struct snapshot_order){.sent = sent, .manager = manager, .arena = q->a};
+	s = snapshot_prepare(q, order);
 	request_on_cleanup(q, snapshot_cleanup, s);
-	snapshot_read(q, s);
-	snapshot_find_user(q, s);
+	snapshot_run(q, s);
 }

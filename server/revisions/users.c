@@ -11,6 +11,8 @@
  * user. */
 #include "server/revisions/revisions.h"
 
+#include "api/diff/changes.h"
+#include "api/diff/pointer.h"
 #include "api/diff/state.h"
 #include "api/model/members.h"
 #include "base/clock.h"
@@ -271,13 +273,16 @@ static void read_notes(struct request *q, struct str path, int64_t limit)
 	plan_read(&q->plan, first, storage_prefix_end(q->a, first))->limit = limit;
 }
 
-static bool has_notes(struct request *q)
+static bool has_notes(struct request *q, struct change_user *u)
 {
-	if (q->plan.txn.op.result != STORAGE_OK) {
-		request_storage_failed(q, q->plan.txn.op.result, q->plan.txn.op.message, false);
-		return false;
+	if (q->plan.txn.op.result == STORAGE_OK) {
+		return true;
 	}
-	return true;
+	request_refuse_storage(q, q->plan.txn.op.result, q->plan.txn.op.message, false);
+	plan_clear(&q->plan);
+	q->state = u->state;
+	u->refused(q, u);
+	return false;
 }
 
 static void change_user_go_on(struct request *q, struct change_user *u)
@@ -294,7 +299,7 @@ static void change_user_found(struct request *q)
 	struct arena *a = http_arena(q->x);
 	struct user_note note;
 
-	if (!has_notes(q)) {
+	if (!has_notes(q, u)) {
 		return;
 	}
 	for (size_t i = 0; i < u->n_paths; i++) {
@@ -333,7 +338,15 @@ static void find_user(struct request *q, struct change_user *u)
 	request_txn(q, change_user_found);
 }
 
-void change_user_find(struct request *q, struct change_user *u, const struct change_write *write)
+/* A write that a recorder has seen. */
+struct change_write {
+	struct str uid;
+	uint64_t version;              /* resourceVersion that it replaced; 0: it created the object */
+	struct str state;              /* digest_of() the whole state that it led to */
+	const struct json *only_value; /* if it changed one value only: the new one; else NULL */
+};
+
+static void find_writer(struct request *q, struct change_user *u, const struct change_write *write)
 {
 	struct user_note note = {.uid = write->uid, .version = write->version, .to = write->state};
 
@@ -351,7 +364,7 @@ void change_user_find(struct request *q, struct change_user *u, const struct cha
 	find_user(q, u);
 }
 
-void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid)
+static void find_deleter(struct request *q, struct change_user *u, struct str uid)
 {
 	const struct user_note note = {.sort = NOTE_DELETION, .uid = uid};
 
@@ -421,7 +434,7 @@ static void gap_notes_found(struct request *q)
 	const struct storage_step *look = q->plan.txn.success;
 	struct arena *a = http_arena(q->x);
 
-	if (!has_notes(q)) {
+	if (!has_notes(q, u)) {
 		return;
 	}
 	take_notes(u, &look[0], GAP_NOTES_BEFORE_MAX, a);
@@ -440,7 +453,8 @@ static void read_versions(struct request *q, struct str uid, uint64_t from, stru
 		->limit = limit;
 }
 
-void change_user_find_authors(struct request *q, struct change_user *u, const struct change_gap *gap)
+/* u->name gets the user who made the change that ends the gap, where all of the gap is known. */
+static void find_authors(struct request *q, struct change_user *u, const struct change_gap *gap)
 {
 	struct arena *a = http_arena(q->x);
 
@@ -461,4 +475,93 @@ void change_user_find_authors(struct request *q, struct change_user *u, const st
 	read_versions(q, gap->uid, 0, middle, GAP_NOTES_BEFORE_MAX);
 	read_versions(q, gap->uid, gap->from.version, storage_prefix_end(q->a, object), GAP_NOTES_MAX);
 	request_txn(q, gap_notes_found);
+}
+
+/* ---- of a change ---- */
+
+enum { WAIT_FOR_HISTORY_MS = 2000 }; /* until the cache has the version of it that a client has seen */
+
+static int64_t history_version(const struct change_asked *asked)
+{
+	int64_t version = 0;
+
+	str_to_int64(member_text(asked->change, "historyResourceVersion"), &version);
+	return version;
+}
+
+/* Where the History is another one by now, nothing is known: an older version may name an object that was deleted before. */
+static void find_by_history(struct request *q)
+{
+	struct change_user *u = q->state;
+	const struct change_asked *asked = &u->asked;
+	_cleanup_(cached_unrefp) struct cached *history =
+		cache_get(q->server->options.cache, asked->histories, request_ns(q), asked->history);
+	const struct json *status = NULL;
+	struct change_gap gap;
+	struct object *o;
+
+	q->state = u->state;
+	if (history && history->revision == history_version(asked) && cached_object(&o, history, q->a) == 0) {
+		status = json_gets(o->fields, "status");
+	}
+	if (member_is_true(asked->change, "skipped")) {
+		gap_read(&gap, status, asked->change, q->a);
+		find_authors(q, u, &gap);
+	} else {
+		find_deleter(q, u, arena_dup(q->a, member_text(status, "uid")));
+	}
+}
+
+/* The new value, if the write changed one value only; else NULL. */
+static const struct json *only_value(struct request *q, const struct change_asked *asked)
+{
+	const struct json *paths = json_gets(asked->change, "paths"), *value = asked->data;
+	struct str path = json_text(list_item(paths, 0)), segment;
+
+	if (!paths || paths->n != 1 || member_int(asked->change, "morePaths") > 0) {
+		return NULL;
+	}
+	while (value && path.n > 0) {
+		value = pointer_shift(&path, &segment, q->a) ? pointer_step(value, segment) : NULL;
+	}
+	return value;
+}
+
+/* The version that a change replaced must be known. Otherwise several writes may have led from one state
+ * to the other. */
+static void find_who_wrote(struct request *q, struct change_user *u)
+{
+	const struct change_asked *asked = &u->asked;
+	bool is_creation = str_is(member_text(asked->change, "type"), "Created");
+	struct change_write write = {
+		.uid = member_text(asked->change, "uid"),
+		.state = member_text(asked->change, "writeDigest"),
+		.only_value = is_creation ? NULL : only_value(q, asked),
+	};
+
+	bool is_known = is_creation || str_to_uint64(member_text(asked->change, "afterResourceVersion"), &write.version);
+	if (!change_is_rerecorded(asked->change) && write.state.n > 0 && is_known) {
+		find_writer(q, u, &write);
+	} else {
+		u->next(q, u);
+	}
+}
+
+void change_user_find_of(struct request *q, struct change_user *u, const struct change_asked *asked)
+{
+	bool needs_history = change_is_deletion(asked->change) || member_is_true(asked->change, "skipped");
+
+	assert(u->next && u->refused);
+	u->asked = *asked;
+	u->name = STR("");
+	u->authors = (struct gap_authors){.n = 0};
+	if (needs_history && request_is_cache_ready(q)) {
+		u->state = q->state;
+		q->state = u;
+		request_wait_revision(q, history_version(asked), WAIT_FOR_HISTORY_MS, find_by_history);
+	} else if (needs_history) {
+		return; /* answered */
+	} else {
+		find_who_wrote(q, u);
+	}
 }
