@@ -1,7 +1,8 @@
-/* History and Snapshot: the record of one object's states, and the request to keep a controller's
- * state in its history. */
-#include "api/diff/changes.h"
+/* History, Snapshot and Recording: the record of one object's states, the request to keep a controller's
+ * state in its history, and the request to record what was seen of many objects. */
 #include "api/model/history.h"
+#include "api/diff/changes.h"
+#include "api/diff/sighting.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
@@ -546,3 +547,179 @@ static struct kind snapshot = {
 	.validate = snapshot_validate,
 };
 KIND_REGISTER(snapshot)
+
+/* Recording: asks for what was seen of objects to be recorded in their Histories. It is answered, with a result for each, and
+ * never stored itself (server/revisions/recording.c). */
+
+static const struct type type_sighting = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.Sighting",
+	.go_type = "v1.Sighting",
+	.doc = "One look at an object that is recorded.",
+	.fields =
+		(const struct field[]){
+			{"namespace", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The namespace of the History: that of the object, if it has one.", NULL, NULL},
+			{"subject", &type_subject, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The object. Its History is made, if there is none.", NULL, NULL},
+			{"historyLimit", &type_int32, FIELD_ALWAYS,
+				"The number of revisions that are kept besides the current one: 0 or more.", NULL, "10"},
+			{"found", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"Present, Absent, or Unselected: it exists, but no Recorder selects it, so its state is not "
+				"recorded.",
+				NULL, NULL},
+			{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When it was seen.", NULL, NULL},
+			{"live", &type_bool, 0,
+				"True: the object itself was read for this sighting. It is recorded even if the History lists a "
+				"newer version.",
+				NULL, NULL},
+			{"late", &type_bool, 0,
+				"True: nobody saw the change itself, so its time is that of the field managers, if they are "
+				"known.",
+				NULL, NULL},
+			{"afterGap", &type_bool, 0, "True: states before this one may not have been seen.", NULL, NULL},
+			{"skippedStates", &type_int64, 0, "The number of states that were seen before, and dropped.", NULL,
+				NULL},
+			{"resourceVersion", &type_string, 0, "The resourceVersion of the object. Absent: not known.", NULL,
+				NULL},
+			{"afterResourceVersion", &type_string, 0,
+				"The resourceVersion of the object that the last write replaced. Absent: not known, and then the "
+				"user is not, unless the object was created.",
+				NULL, NULL},
+			{"settledResourceVersion", &type_string, 0,
+				"Up to this resourceVersion all was recorded before, though perhaps by other rules.", NULL,
+				NULL},
+			{"uid", &type_string, 0, "The uid of the object. Required, unless it is absent.", NULL, NULL},
+			{"apiVersion", &type_string, 0,
+				"The API version in which the object was read. Required, unless it is absent.", NULL, NULL},
+			{"cause", &type_string, 0,
+				"The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.", NULL, NULL},
+			{"creationTimestamp", &type_time, 0, "The metadata.creationTimestamp of the object.", NULL, NULL},
+			{"generation", &type_int64, 0, "The metadata.generation of the object, if it has one.", NULL, NULL},
+			{"digest", &type_string, 0, "The digest of the data. If the data has another one, it is refused.", NULL,
+				NULL},
+			{"writeDigest", &type_string, 0,
+				"The digest of the whole object. The server finds the user of the change by it.", NULL, NULL},
+			{"ignore", &type_string_list, 0,
+				"JSON pointers to the values that were left out of the data: at most 64.", NULL, NULL},
+			{"managedFields", &type_raw, 0,
+				"The metadata.managedFields of the object. The server finds the managers of the changed fields "
+				"in it.",
+				NULL, NULL},
+			{"data", &type_raw, 0, "The state: any JSON object. Required if the object is present.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type list_sightings = {.kind = TYPE_LIST, .elem = &type_sighting};
+
+static const struct type type_recording_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecordingSpec",
+	.go_type = "v1.RecordingSpec",
+	.doc = "The objects that were seen.",
+	.fields =
+		(const struct field[]){
+			{"sightings", &list_sightings, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The objects that were seen: at most 64. They are recorded in this order.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_recording_history = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecordingHistory",
+	.go_type = "v1.RecordingHistory",
+	.doc = "The History of the object.",
+	.fields =
+		(const struct field[]){
+			{"name", &type_string, FIELD_ALWAYS, "The name.", NULL, NULL},
+			{"resourceVersion", &type_string, FIELD_ALWAYS, "The resourceVersion that it has now.", NULL, NULL},
+			{"revisions", &type_int64, FIELD_ALWAYS, "The number of its revisions.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_recording_result = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecordingResult",
+	.go_type = "v1.RecordingResult",
+	.doc = "The answer of the server to one sighting.",
+	.fields =
+		(const struct field[]){
+			{"result", &type_string, FIELD_ALWAYS,
+				"Recorded: a change was added to the History. Equal: the History lists it already, or there is "
+				"nothing to record. Overtaken: the History has something newer, so only a look at the object "
+				"itself can decide. Refused: see error.",
+				NULL, NULL},
+			{"type", &type_string, 0, "The type of the change that was recorded.", NULL, NULL},
+			{"skipped", &type_bool, 0, "True: the change says that states before it may be missing.", NULL, NULL},
+			{"skippedStates", &type_int64, 0, "The number of states that are missing at least, if that is known.",
+				NULL, NULL},
+			{"revision", &type_snapshot_revision, 0, "The revision that holds the state.", NULL, NULL},
+			{"history", &type_recording_history, 0, "The History of the object.", NULL, NULL},
+			{"error", &type_raw, 0, "A Status, as the answer to a request for this sighting alone would be.", NULL,
+				NULL},
+			{0},
+		},
+};
+
+static const struct type list_results = {.kind = TYPE_LIST, .elem = &type_recording_result};
+
+static const struct type type_recording_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecordingStatus",
+	.go_type = "v1.RecordingStatus",
+	.doc = "The answer of the server.",
+	.fields =
+		(const struct field[]){
+			{"results", &list_results, 0, "A result for each sighting, in the same order.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type recording_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.Recording",
+	.go_type = "v1.Recording",
+	.doc = "Asks the server to record what was seen of objects, each in its History. A Recording is answered, and not stored. The "
+	       "answer leaves out the sightings.",
+	.fields =
+		(const struct field[]){
+			OBJECT_FIELDS,
+			{"spec", &type_recording_spec, FIELD_ALWAYS | FIELD_MANDATORY, "The objects that were seen.", NULL,
+				NULL},
+			{"status", &type_recording_status, FIELD_ALWAYS, "The answer of the server.", NULL, NULL},
+			{0},
+		},
+};
+
+/* The server checks each sighting when its turn comes: a wrong one does not keep others from being recorded. */
+static void recording_validate(const struct object *o, struct field_errors *errors)
+{
+	const struct where spec = {.name = STR("spec")};
+	const struct json *sightings = json_gets(object_spec(o), "sightings");
+
+	if (sightings && sightings->n > SIGHTINGS_MAX) {
+		refuse_forbidden(errors, WHERE(&spec, "sightings"), "must have at most 64 items");
+	}
+}
+
+static const struct version recording_versions[] = {
+	{.group = "annals.dev", .name = "v1", .definition = "dev.annals.v1.Recording"},
+};
+
+static struct kind recording = {
+	.kind = "Recording",
+	.list_kind = "RecordingList",
+	.resource = "recordings",
+	.singular = "recording",
+	.verbs = VERB_CREATE,
+	.extension = EXTENSION_RECORDING,
+	.versions = recording_versions,
+	.n_versions = ARRAY_SIZE(recording_versions),
+	.type = &recording_type,
+	.doc = "Asks the server to record what was seen of objects.",
+	.validate = recording_validate,
+};
+KIND_REGISTER(recording)

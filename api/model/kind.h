@@ -99,6 +99,7 @@ enum extension {
 	EXTENSION_NONE,
 	EXTENSION_REVIEW,    /* of a kind: a question about an identity or its rights */
 	EXTENSION_SNAPSHOT,  /* of a kind: the history of a controller gets a state */
+	EXTENSION_RECORDING, /* of a kind: what was seen of objects is recorded */
 	EXTENSION_BINDING,   /* POST to a subresource: the body is taken into the object, past the object's rules */
 	EXTENSION_ADMISSION, /* POST to a subresource: asked as an admission webhook is; the object is not looked at */
 	EXTENSION_DIFF,      /* GET of a subresource: a patch from another object to this one */

@@ -120,12 +120,12 @@ static bool start_namespace(struct questions *a)
 
 const struct namespace_question *questions_namespace(struct questions *a, struct str name)
 {
-	if (!a->ns) {
+	/* A request that writes in several asks about one after the other. */
+	if (!a->ns || !str_eq(a->ns->name, name)) {
 		a->ns = arena_new(a->arena, struct namespace_question);
-		a->ns->name = name;
+		a->ns->name = arena_dup(a->arena, name);
 		note(a, &a->ns->base, a->arena, QUESTION_MS, start_namespace);
 	}
-	assert(str_eq(a->ns->name, name)); /* a request has one */
 	return is_answered(a, &a->ns->base) ? a->ns : NULL;
 }
 

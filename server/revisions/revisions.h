@@ -16,6 +16,10 @@
  * to refer to it. If a guard fails, the engine reads and decides again. */
 void snapshot_answer(struct request *q, struct object *sent, struct str manager);
 
+/* POST of a Recording: the server decides what each sighting changes in a History (api/diff/sighting.h), and takes a snapshot with that
+ * change. Sightings are recorded one after the other, each in a transaction of its own. */
+void recording_answer(struct request *q, struct object *sent, struct str manager);
+
 /* A snapshot for requests that take several snapshots, one after the other. */
 struct snapshot;
 struct snapshot_order {

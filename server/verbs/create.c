@@ -258,6 +258,7 @@ static const struct extension_row {
 } extensions[] = {
 	[EXTENSION_REVIEW] = {.answer_object = review_answer},
 	[EXTENSION_SNAPSHOT] = {.answer_object = snapshot_answer},
+	[EXTENSION_RECORDING] = {.answer_object = recording_answer},
 	[EXTENSION_BINDING] = {.answer = binding_answer},
 	[EXTENSION_ADMISSION] = {.answer = hook_answer},
 	[EXTENSION_DIFF] = {.answer = diff_answer, .negotiate = diff_negotiate},

@@ -45,6 +45,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ProviderList{},
 		&Recorder{},
 		&RecorderList{},
+		&Recording{},
 		&Snapshot{},
 		&StorageMigration{},
 		&StorageMigrationList{},

@@ -140,6 +140,22 @@ type RecorderList struct {
 	Items []Recorder `json:"items"`
 }
 
+// Recording: Asks the server to record what was seen of objects, each in its History. A Recording
+// is answered, and not stored. The answer leaves out the sightings.
+type Recording struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// The objects that were seen.
+	Spec RecordingSpec `json:"spec"`
+
+	// The answer of the server.
+	// +optional
+	Status RecordingStatus `json:"status"`
+}
+
 // Snapshot: Asks the server to keep a state of an object: to find or make its revision, and to
 // delete old ones. A Snapshot is answered, and not stored.
 type Snapshot struct {
@@ -600,6 +616,69 @@ type RecorderStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// RecordingHistory: The History of the object.
+type RecordingHistory struct {
+	// The name.
+	// +optional
+	Name string `json:"name"`
+
+	// The resourceVersion that it has now.
+	// +optional
+	ResourceVersion string `json:"resourceVersion"`
+
+	// The number of its revisions.
+	// +optional
+	Revisions int64 `json:"revisions"`
+}
+
+// RecordingResult: The answer of the server to one sighting.
+type RecordingResult struct {
+	// Recorded: a change was added to the History. Equal: the History lists it already, or
+	// there is nothing to record. Overtaken: the History has something newer, so only a look at
+	// the object itself can decide. Refused: see error.
+	// +optional
+	Result string `json:"result"`
+
+	// The type of the change that was recorded.
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// True: the change says that states before it may be missing.
+	// +optional
+	Skipped bool `json:"skipped,omitempty"`
+
+	// The number of states that are missing at least, if that is known.
+	// +optional
+	SkippedStates int64 `json:"skippedStates,omitempty"`
+
+	// The revision that holds the state.
+	// +optional
+	Revision *SnapshotRevision `json:"revision,omitempty"`
+
+	// The History of the object.
+	// +optional
+	History *RecordingHistory `json:"history,omitempty"`
+
+	// A Status, as the answer to a request for this sighting alone would be.
+	// +optional
+	Error *runtime.RawExtension `json:"error,omitempty"`
+}
+
+// RecordingSpec: The objects that were seen.
+type RecordingSpec struct {
+	// The objects that were seen: at most 64. They are recorded in this order.
+	// +listType=atomic
+	Sightings []Sighting `json:"sightings"`
+}
+
+// RecordingStatus: The answer of the server.
+type RecordingStatus struct {
+	// A result for each sighting, in the same order.
+	// +listType=atomic
+	// +optional
+	Results []RecordingResult `json:"results,omitempty"`
+}
+
 // ServerStorageVersion: What one replica stores and understands.
 type ServerStorageVersion struct {
 	// The name of the replica.
@@ -628,6 +707,99 @@ type ServerStorageVersion struct {
 	// +listType=set
 	// +optional
 	ServedVersions []string `json:"servedVersions,omitempty"`
+}
+
+// Sighting: One look at an object that is recorded.
+type Sighting struct {
+	// The namespace of the History: that of the object, if it has one.
+	Namespace string `json:"namespace"`
+
+	// The object. Its History is made, if there is none.
+	Subject HistorySubject `json:"subject"`
+
+	// The number of revisions that are kept besides the current one: 0 or more.
+	// +optional
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+
+	// Present, Absent, or Unselected: it exists, but no Recorder selects it, so its state is
+	// not recorded.
+	Found string `json:"found"`
+
+	// When it was seen.
+	Time metav1.Time `json:"time"`
+
+	// True: the object itself was read for this sighting. It is recorded even if the History
+	// lists a newer version.
+	// +optional
+	Live bool `json:"live,omitempty"`
+
+	// True: nobody saw the change itself, so its time is that of the field managers, if they
+	// are known.
+	// +optional
+	Late bool `json:"late,omitempty"`
+
+	// True: states before this one may not have been seen.
+	// +optional
+	AfterGap bool `json:"afterGap,omitempty"`
+
+	// The number of states that were seen before, and dropped.
+	// +optional
+	SkippedStates int64 `json:"skippedStates,omitempty"`
+
+	// The resourceVersion of the object. Absent: not known.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+
+	// The resourceVersion of the object that the last write replaced. Absent: not known, and
+	// then the user is not, unless the object was created.
+	// +optional
+	AfterResourceVersion string `json:"afterResourceVersion,omitempty"`
+
+	// Up to this resourceVersion all was recorded before, though perhaps by other rules.
+	// +optional
+	SettledResourceVersion string `json:"settledResourceVersion,omitempty"`
+
+	// The uid of the object. Required, unless it is absent.
+	// +optional
+	UID string `json:"uid,omitempty"`
+
+	// The API version in which the object was read. Required, unless it is absent.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.
+	// +optional
+	Cause string `json:"cause,omitempty"`
+
+	// The metadata.creationTimestamp of the object.
+	// +optional
+	CreationTimestamp *metav1.Time `json:"creationTimestamp,omitempty"`
+
+	// The metadata.generation of the object, if it has one.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// The digest of the data. If the data has another one, it is refused.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// The digest of the whole object. The server finds the user of the change by it.
+	// +optional
+	WriteDigest string `json:"writeDigest,omitempty"`
+
+	// JSON pointers to the values that were left out of the data: at most 64.
+	// +listType=atomic
+	// +optional
+	Ignore []string `json:"ignore,omitempty"`
+
+	// The metadata.managedFields of the object. The server finds the managers of the changed
+	// fields in it.
+	// +optional
+	ManagedFields *runtime.RawExtension `json:"managedFields,omitempty"`
+
+	// The state: any JSON object. Required if the object is present.
+	// +optional
+	Data *runtime.RawExtension `json:"data,omitempty"`
 }
 
 // SnapshotChange: The change that led to the state, which is added to the History.

@@ -292,6 +292,32 @@ func (in *RecorderList) DeepCopyObject() runtime.Object {
 }
 
 // DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *Recording) DeepCopyInto(out *Recording) {
+	*out = *in
+	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	in.Spec.DeepCopyInto(&out.Spec)
+	in.Status.DeepCopyInto(&out.Status)
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *Recording) DeepCopy() *Recording {
+	if in == nil {
+		return nil
+	}
+	out := new(Recording)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyObject is DeepCopy, as runtime.Object wants it.
+func (in *Recording) DeepCopyObject() runtime.Object {
+	if c := in.DeepCopy(); c != nil {
+		return c
+	}
+	return nil
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
 func (in *Snapshot) DeepCopyInto(out *Snapshot) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -855,6 +881,95 @@ func (in *RecorderStatus) DeepCopy() *RecorderStatus {
 }
 
 // DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *RecordingHistory) DeepCopyInto(out *RecordingHistory) {
+	*out = *in
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *RecordingHistory) DeepCopy() *RecordingHistory {
+	if in == nil {
+		return nil
+	}
+	out := new(RecordingHistory)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *RecordingResult) DeepCopyInto(out *RecordingResult) {
+	*out = *in
+	if in.Revision != nil {
+		in, out := &in.Revision, &out.Revision
+		*out = new(SnapshotRevision)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.History != nil {
+		in, out := &in.History, &out.History
+		*out = new(RecordingHistory)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Error != nil {
+		in, out := &in.Error, &out.Error
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *RecordingResult) DeepCopy() *RecordingResult {
+	if in == nil {
+		return nil
+	}
+	out := new(RecordingResult)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *RecordingSpec) DeepCopyInto(out *RecordingSpec) {
+	*out = *in
+	if in.Sightings != nil {
+		in, out := &in.Sightings, &out.Sightings
+		*out = make([]Sighting, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *RecordingSpec) DeepCopy() *RecordingSpec {
+	if in == nil {
+		return nil
+	}
+	out := new(RecordingSpec)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *RecordingStatus) DeepCopyInto(out *RecordingStatus) {
+	*out = *in
+	if in.Results != nil {
+		in, out := &in.Results, &out.Results
+		*out = make([]RecordingResult, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *RecordingStatus) DeepCopy() *RecordingStatus {
+	if in == nil {
+		return nil
+	}
+	out := new(RecordingStatus)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
 func (in *ServerStorageVersion) DeepCopyInto(out *ServerStorageVersion) {
 	*out = *in
 	if in.DecodableVersions != nil {
@@ -875,6 +990,48 @@ func (in *ServerStorageVersion) DeepCopy() *ServerStorageVersion {
 		return nil
 	}
 	out := new(ServerStorageVersion)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *Sighting) DeepCopyInto(out *Sighting) {
+	*out = *in
+	in.Subject.DeepCopyInto(&out.Subject)
+	if in.HistoryLimit != nil {
+		in, out := &in.HistoryLimit, &out.HistoryLimit
+		*out = new(int32)
+		**out = **in
+	}
+	in.Time.DeepCopyInto(&out.Time)
+	if in.CreationTimestamp != nil {
+		in, out := &in.CreationTimestamp, &out.CreationTimestamp
+		*out = new(metav1.Time)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Ignore != nil {
+		in, out := &in.Ignore, &out.Ignore
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.ManagedFields != nil {
+		in, out := &in.ManagedFields, &out.ManagedFields
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Data != nil {
+		in, out := &in.Data, &out.Data
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *Sighting) DeepCopy() *Sighting {
+	if in == nil {
+		return nil
+	}
+	out := new(Sighting)
 	in.DeepCopyInto(out)
 	return out
 }
