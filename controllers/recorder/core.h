@@ -19,7 +19,10 @@ enum recorder_counter {
 	RECORDER_REFUSED,
 	RECORDER_EXPIRED,
 	RECORDER_STATUS_WRITES,
+	RECORDER_RECORDINGS,
 };
+
+enum { RECORDER_WORKERS = 8 }; /* they mostly wait for etcd's disk */
 
 struct recorder_core {
 	struct controller_run run;
@@ -29,6 +32,7 @@ struct recorder_core {
 	 * may read it meanwhile. */
 	struct informer *_Atomic namespaces;
 	struct counters counters;
+	_Atomic int64_t alone_until_ms; /* until then each change is written by a request of its own (scribe.c) */
 	/* Wakes the controller's own thread; discover_soon() makes it also read discovery soon. */
 	void (*wake)(struct recorder_core *core);
 	void (*discover_soon)(struct recorder_core *core);

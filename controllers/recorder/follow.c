@@ -2,10 +2,10 @@
  * state to be written is kept whole, until it is written. */
 #include "controllers/recorder/follow.h"
 
+#include "api/diff/sighting.h"
 #include "api/model/members.h"
 #include "base/sha256.h"
 #include "controllers/kit/meta.h"
-#include "api/diff/sighting.h"
 
 /* Bytes of one object and its state as trees; an object that needs more has no digest. */
 enum { SCRATCH_MAX = 256 << 20, TEXT_BYTES_MAX = 64 << 20 };
@@ -108,8 +108,8 @@ static struct recording *select_recording(struct follow *f, const struct json *o
 }
 
 /* recording: NULL if no Recorder selects the object. */
-static void queue_sighting(struct follow *f, const struct ledger_key *key, const struct sighting *s,
-	struct recording *recording, bool is_listed)
+static void queue_sighting(
+	struct follow *f, const struct ledger_key *key, const struct sighting *s, struct recording *recording, bool is_listed)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, TEXT_BYTES_MAX);
@@ -117,6 +117,7 @@ static void queue_sighting(struct follow *f, const struct ledger_key *key, const
 		recording ? LEDGER_STATE : LEDGER_RELEASED, s->version, sighting_write(s, &text, &f->scratch));
 
 	c->recording = recording ? recording_ref(recording) : NULL;
+	ledger_print_of(&c->print, s->uid, str_of(s->digest));
 	c->is_listed = is_listed;
 	c->is_after_gap = is_listed && !f->resume_from;
 	ledger_queue(f->core->ledger, key, c);

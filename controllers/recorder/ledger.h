@@ -61,7 +61,7 @@ struct ledger_change {
 	struct ledger_change *next;
 	enum ledger_sort sort;
 	struct recording *recording; /* STATE only */
-	struct ledger_print print;   /* STATE only */
+	struct ledger_print print;   /* of STATE */
 	uint64_t version;            /* of the object; LOOK and EXPIRE have none */
 	bool is_listed;              /* STATE: a list showed it, so nobody saw the change */
 	bool is_after_gap;           /* the recorder may not have seen the states before it */

@@ -6,6 +6,7 @@
  * write what waits there (scribe.c). Without Recorders there is only the watch for them.
  *
  * `lock` guards the Recorders and the wake-up. No other lock is held with it. */
+#include "api/diff/sighting.h"
 #include "api/diff/state.h"
 #include "api/model/members.h"
 #include "base/clock.h"
@@ -13,12 +14,10 @@
 #include "controllers/recorder/follow.h"
 #include "controllers/recorder/report.h"
 #include "controllers/recorder/scribe.h"
-#include "api/diff/sighting.h"
 
 #include <stdlib.h>
 
 enum {
-	WORKERS = 8, /* they mostly wait for etcd's disk */
 	RETRY_FIRST_MS = 200,
 	RETRY_LAST_MS = 60 * 1000,
 	DISCOVER_MS = 30 * 1000,
@@ -52,6 +51,7 @@ static const struct counter_name counted[] = {
 	[RECORDER_REFUSED] = {"annals_recorder_refused_total", "States that the server refused to keep"},
 	[RECORDER_EXPIRED] = {"annals_recorder_expired_total", "Histories deleted that had outlived their objects"},
 	[RECORDER_STATUS_WRITES] = {"annals_recorder_status_writes_total", "Statuses of Recorders written"},
+	[RECORDER_RECORDINGS] = {"annals_recorder_recordings_total", "Requests that have carried changes, one or several"},
 };
 
 struct director {
@@ -891,7 +891,7 @@ const struct controller recorder_controller = {
 	.name = "recorder-controller",
 	.alias = "recorder",
 	.starts_late = true,
-	.queues = {{"recorder", WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, scribe_work}},
+	.queues = {{"recorder", RECORDER_WORKERS, RETRY_FIRST_MS, RETRY_LAST_MS, scribe_work}},
 	.state_size = sizeof(struct director),
 	.begin = begin,
 	.halt = halt,

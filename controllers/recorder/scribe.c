@@ -1,17 +1,29 @@
-/* Writes one change. It reads the History, decides what to write (api/diff/sighting.c), and sends one
- * Snapshot, guarded by the History's version. If another writer came first, that is a conflict, and
- * it decides again. So a recorder that dies at any point leaves nothing half done, and nothing is
- * written twice. */
+/* Writes changes. One request, a Recording, carries what was seen of several objects, and the server decides what to write
+ * (api/diff/sighting.c). A worker that finds other changes waiting sends them along, so the number of requests follows the load,
+ * and nothing waits for others to come. The worker sends at most its share of the queue, as a server records one after the other.
+ *
+ * Where that does not work, a worker writes its changes one by one: at a server without Recordings, and if only a look at the object
+ * can decide. It reads the History, decides, and sends one Snapshot, guarded by the History's version. If another writer came
+ * first, that is a conflict, and it decides again.
+ *
+ * Both ways a recorder that dies at any point leaves nothing half done, and nothing is written twice. */
 #include "controllers/recorder/scribe.h"
 
+#include "api/diff/sighting.h"
 #include "api/model/members.h"
 #include "base/clock.h"
-#include "api/diff/sighting.h"
+
+#include <assert.h>
 
 enum {
 	DECISIONS_MAX = 8,     /* conflicts with other writers; then the change waits for its next turn */
 	ARENA_MAX = 512 << 20, /* bytes of one change: two states, the object, and the revision */
 	BODY_MAX = 16 << 20,   /* bytes of a message */
+	/* Bytes of the changes that one request carries, besides the last of them: a server parses all of them at once. */
+	RECORDING_BYTES_MAX = 128 << 10,
+	TREE_FACTOR = 16, /* a tree takes so many times the bytes of its text: an object that was read counts as its text */
+	RECORDING_TIMEOUT_MS = 70 * 1000, /* above the minute that a server gives itself */
+	RECORDING_PAUSE_MS = 10 * 1000,   /* without Recordings, when the server has none or does not allow them */
 };
 
 static const struct resource snapshots_resource = {{"annals.dev", 10}, {"v1", 2}, {"snapshots", 9}};
@@ -24,6 +36,7 @@ struct scribe {
 	struct history_subject subject;
 	struct str name; /* of the History */
 	struct sighting sighting;
+	bool is_unread;              /* the change's text has the rest of the sighting */
 	struct recording *recording; /* a reference */
 	bool has_looked, has_asked;  /* has_looked: read the object; has_asked: asked for the History */
 	struct answer history, object, answer; /* object: read for a LOOK */
@@ -231,13 +244,12 @@ static enum rest_found make_history(struct scribe *s)
  * paths, for good. */
 static bool read_state_before(struct scribe *s, enum record_step step, const struct json **ret)
 {
-	struct str revision = member_text(json_gets(json_gets(s->history.body, "status"), "revision"), "name");
 	const struct target t = {.resource = &revisions_resource,
 		.namespace = member_text(json_gets(s->history.body, "metadata"), "namespace"),
-		.name = revision};
+		.name = record_revision(s->history.body)};
 
 	*ret = NULL;
-	if ((step != RECORD_CHANGED && step != RECORD_ADOPTED) || !revision.n) {
+	if (!record_needs_before(s->history.body, step)) {
 		return true;
 	}
 	enum rest_found found = rest_find(client_of(s), &t, &s->answer);
@@ -263,10 +275,20 @@ static bool has_history_changed(const struct scribe *s, const struct target *his
 		answer_is_without_namespace(&s->answer, history->namespace);
 }
 
-static void know_written(struct scribe *s, enum record_step step)
-{
-	const struct json *status = json_gets(s->answer.body, "status"), *history = json_gets(status, "history");
+static const enum recorder_counter counters[] = {[RECORD_CREATED] = RECORDER_CREATED,
+	[RECORD_CHANGED] = RECORDER_CHANGED,
+	[RECORD_DELETED] = RECORDER_DELETED,
+	[RECORD_RELEASED] = RECORDER_RELEASED,
+	[RECORD_ADOPTED] = RECORDER_ADOPTED,
+	[RECORD_RERECORDED] = RECORDER_RERECORDED};
 
+/* history: what the answer says of it. n_skipped: the states that are missing, if has_skipped. */
+static void know_written(struct scribe *s, enum record_step step, const struct json *history, uint64_t n_skipped)
+{
+	count(&s->core->counters, counters[step]);
+	if (s->has_skipped) {
+		count_many(&s->core->counters, RECORDER_SKIPPED, MAX(n_skipped, (uint64_t)1));
+	}
 	if (!str_to_uint64(member_text(history, "resourceVersion"), &s->known.version)) {
 		s->is_history_known = false; /* the watch will show it */
 		return;
@@ -275,7 +297,12 @@ static void know_written(struct scribe *s, enum record_step step)
 	s->known.recorded = s->sighting.version;
 	s->known.deleted_s = step == RECORD_DELETED ? s->sighting.seen_s : 0;
 	s->known.is_released = step == RECORD_RELEASED;
-	if (step != RECORD_DELETED && step != RECORD_RELEASED) {
+	if (step == RECORD_DELETED || step == RECORD_RELEASED) {
+		return;
+	}
+	if (s->is_unread) {
+		s->known.print = s->work.change->print;
+	} else {
 		ledger_print_of(&s->known.print, s->sighting.uid, str_of(s->sighting.digest));
 	}
 }
@@ -283,12 +310,6 @@ static void know_written(struct scribe *s, enum record_step step)
 /* Returns false if the step must be decided again. */
 static bool write_step(struct scribe *s, enum record_step step)
 {
-	static const enum recorder_counter counters[] = {[RECORD_CREATED] = RECORDER_CREATED,
-		[RECORD_CHANGED] = RECORDER_CHANGED,
-		[RECORD_DELETED] = RECORDER_DELETED,
-		[RECORD_RELEASED] = RECORDER_RELEASED,
-		[RECORD_ADOPTED] = RECORDER_ADOPTED,
-		[RECORD_RERECORDED] = RECORDER_RERECORDED};
 	const struct json *metadata = json_gets(s->history.body, "metadata"), *before;
 	const struct target history = {
 		.resource = &histories_resource, .namespace = member_text(metadata, "namespace"), .name = s->name};
@@ -300,13 +321,9 @@ static bool write_step(struct scribe *s, enum record_step step)
 	const struct target t = {.resource = &snapshots_resource, .namespace = history.namespace};
 
 	if (!rest_create(client_of(s), &t, snapshot, &s->answer)) {
-		count(&s->core->counters, counters[step]);
 		s->has_skipped = step != RECORD_RERECORDED && record_skips(s->history.body, &s->sighting);
-		if (s->has_skipped) {
-			uint64_t n = record_states_skipped(s->history.body, &s->sighting);
-			count_many(&s->core->counters, RECORDER_SKIPPED, MAX(n, (uint64_t)1));
-		}
-		know_written(s, step);
+		know_written(s, step, json_gets(json_gets(s->answer.body, "status"), "history"),
+			record_states_skipped(s->history.body, &s->sighting));
 		return true;
 	}
 	if (has_history_changed(s, &history)) {
@@ -388,49 +405,64 @@ static void expire_history(struct scribe *s)
 
 /* ---- one key ---- */
 
-static bool read_state(struct scribe *s)
+/* Sees as much of a change as is known without its text. */
+static void see_change(struct scribe *s)
 {
 	const struct ledger_change *change = s->work.change;
+	const struct recording *recording = change->recording;
 
-	if (!sighting_read(&s->sighting, (struct str){change->text, change->n}, &s->arena)) {
-		return false;
-	}
-	s->recording = change->recording ? recording_ref(change->recording) : NULL;
-	s->sighting.ignore = change->recording ? json_gets(change->recording->spec, "ignore") : NULL;
+	s->sighting.is_gone = change->sort == LEDGER_GONE;
+	s->sighting.is_released = change->sort == LEDGER_RELEASED;
+	s->sighting.ignore = recording ? json_gets(recording->spec, "ignore") : NULL;
 	s->sighting.version = change->version;
 	s->sighting.seen_s = change->seen_s;
 	s->sighting.is_late = change->is_listed;
 	s->sighting.is_after_gap = s->work.is_after_gap;
 	s->sighting.settled = s->work.settled_version;
+}
+
+static bool read_change(struct scribe *s)
+{
+	const struct ledger_change *change = s->work.change;
+
+	if (s->is_unread) {
+		s->is_unread = false;
+		if (!sighting_read(&s->sighting, (struct str){change->text, change->n}, &s->arena)) {
+			return false;
+		}
+		see_change(s);
+	}
 	return true;
 }
 
-static void carry_out(struct scribe *s)
+/* Returns true if the sighting is to be recorded. */
+static bool scribe_see(struct scribe *s)
 {
 	const struct ledger_change *change = s->work.change;
 
 	switch (change->sort) {
 	case LEDGER_STATE:
 	case LEDGER_RELEASED:
-		if (read_state(s)) {
-			write_change(s);
-		}
-		break;
-	case LEDGER_LOOK:
-		if (scribe_look(s)) {
-			write_change(s);
-		}
-		break;
+		s->recording = change->recording ? recording_ref(change->recording) : NULL;
+		s->is_unread = true;
+		see_change(s);
+		return true;
 	case LEDGER_GONE:
-		s->sighting = (struct sighting){.is_gone = true,
-			.is_after_gap = change->is_after_gap,
-			.version = change->version,
-			.seen_s = change->seen_s};
-		write_change(s);
-		break;
+		see_change(s);
+		return true;
+	case LEDGER_LOOK:
+		return scribe_look(s);
 	case LEDGER_EXPIRE:
 		expire_history(s);
 		break;
+	}
+	return false;
+}
+
+static void write_alone(struct scribe *s)
+{
+	if (read_change(s)) {
+		write_change(s);
 	}
 }
 
@@ -506,26 +538,248 @@ static struct ledger_settled scribe_settle(struct scribe *s)
 	return ledger_settle(s->core->ledger, &s->work, &result);
 }
 
-void scribe_work(void *ctx, struct str key)
+static void scribe_requeue(struct scribe *s, struct str key)
 {
-	struct recorder_core *core = ctx;
-	struct scribe s = {.core = core};
+	struct workqueue *queue = s->core->run.queue;
+	const struct ledger_settled settled = scribe_settle(s);
 
-	if (!ledger_take(core->ledger, key, &s.work)) {
+	scribe_tell(s, settled.trouble);
+	if (s->outcome == LEDGER_RETRY) {
+		workqueue_retry(queue, key);
+	} else {
+		workqueue_forget(queue, key);
+	}
+	if (s->outcome != LEDGER_RETRY && settled.is_more) {
+		workqueue_add(queue, key);
+	}
+}
+
+/* ---- several changes in one request ---- */
+
+/* Changes that a worker has taken. */
+struct batch {
+	struct recorder_core *core;
+	struct scribe *v[SIGHTINGS_MAX];
+	char *keys[SIGHTINGS_MAX]; /* NULL: the worker's own key */
+	struct str own_key;
+	size_t n, bytes;
+};
+
+/* Where the History is, or is made. Returns the empty string if several namespaces must be searched: the object is in none, and
+ * nobody knows which Recorder has recorded it. */
+static struct str history_namespace(const struct scribe *s)
+{
+	const struct recordings *all = s->followed ? &s->followed->recordings : NULL;
+	struct str namespace = s->subject.namespace;
+
+	if (namespace.n || s->recording) {
+		return namespace.n ? namespace : s->recording->namespace;
+	}
+	for (size_t i = 0; all && i < all->n; i++) {
+		if (i > 0 && !str_eq(all->v[i]->namespace, namespace)) {
+			return STR("");
+		}
+		namespace = all->v[i]->namespace;
+	}
+	return namespace;
+}
+
+static struct scribe *scribe_new(struct recorder_core *core, struct str key)
+{
+	struct scribe *s = mem_new(struct scribe);
+
+	s->core = core;
+	if (!ledger_take(core->ledger, key, &s->work)) {
 		workqueue_forget(core->run.queue, key);
+		return mem_free(s);
+	}
+	scribe_begin(s);
+	return s;
+}
+
+/* Ends with the change of that key, which the caller gives up. */
+static void scribe_close(struct scribe *s, char *taken, struct str own_key)
+{
+	struct workqueue *queue = s->core->run.queue;
+
+	scribe_requeue(s, taken ? str_of(taken) : own_key);
+	scribe_end(s);
+	mem_free(s);
+	if (taken) {
+		workqueue_done(queue, taken);
+	}
+}
+
+/* taken: a key that workqueue_take() gave; NULL: the worker's own. A change that no request need carry is over at once. */
+static void batch_add(struct batch *b, char *taken)
+{
+	struct scribe *s = scribe_new(b->core, taken ? str_of(taken) : b->own_key);
+
+	if (!s) {
+		if (taken) {
+			workqueue_done(b->core->run.queue, taken);
+		}
 		return;
 	}
-	scribe_begin(&s);
-	carry_out(&s);
-	const struct ledger_settled settled = scribe_settle(&s);
-	scribe_tell(&s, settled.trouble);
-	if (s.outcome == LEDGER_RETRY) {
-		workqueue_retry(core->run.queue, key);
-	} else {
-		workqueue_forget(core->run.queue, key);
+	bool is_to_record = scribe_see(s);
+	if (is_to_record && history_namespace(s).n) {
+		b->bytes += s->work.change->bytes + (s->object.arena.used + s->arena.used) / TREE_FACTOR;
+		b->keys[b->n] = taken;
+		b->v[b->n++] = s;
+		return;
 	}
-	if (s.outcome != LEDGER_RETRY && settled.is_more) {
-		workqueue_add(core->run.queue, key);
+	if (is_to_record) {
+		write_alone(s);
 	}
-	scribe_end(&s);
+	scribe_close(s, taken, b->own_key);
+}
+
+/* Takes this worker's share of what waits: another worker's server thread records its share at the same time. */
+static void batch_fill(struct batch *b)
+{
+	struct workqueue *queue = b->core->run.queue;
+	struct workqueue_stats stats;
+	int64_t due_ms;
+	char *key;
+
+	workqueue_read_stats(queue, &stats);
+	for (size_t left = stats.depth / RECORDER_WORKERS; left > 0; left--) {
+		if (b->n == SIGHTINGS_MAX || b->bytes >= RECORDING_BYTES_MAX || !(key = workqueue_take(queue, &due_ms))) {
+			return;
+		}
+		batch_add(b, key);
+	}
+}
+
+/* The text of the change has the rest, if it is not read yet. */
+static bool write_sighting(struct buf *out, struct scribe *s)
+{
+	struct arena *a = &s->arena;
+	struct json *j = json_object(a), *subject = json_object(a);
+	int64_t limit = s->recording ? s->recording->history_limit : INT32_MAX;
+
+	json_add(a, subject, STR("group"), json_string(a, s->subject.group));
+	json_add(a, subject, STR("kind"), json_string(a, s->subject.kind));
+	json_add_text(a, subject, STR("namespace"), s->subject.namespace);
+	json_add(a, subject, STR("name"), json_string(a, s->subject.name));
+	json_add(a, j, STR("namespace"), json_string(a, history_namespace(s)));
+	json_add(a, j, STR("subject"), subject);
+	json_add(a, j, STR("historyLimit"), json_int(a, limit));
+	sighting_add_look(j, &s->sighting, a);
+	if (!s->is_unread) {
+		sighting_add_object(j, &s->sighting, a);
+		return json_encode(out, j);
+	}
+	const struct ledger_change *change = s->work.change;
+	assert(change->n > 2 && change->text[0] == '{');
+	bool is_whole = json_encode(out, j);
+	buf_truncate(out, is_whole ? out->n - 1 : out->n);
+	return is_whole && buf_printf(out, ",%.*s", (int)change->n - 1, change->text + 1);
+}
+
+static bool batch_write(struct buf *out, const struct batch *b)
+{
+	bool is_whole = buf_printf(out, "{\"apiVersion\":\"annals.dev/v1\",\"kind\":\"Recording\",\"spec\":{\"sightings\":[");
+
+	for (size_t i = 0; is_whole && i < b->n; i++) {
+		is_whole = buf_printf(out, "%s", i ? "," : "") && write_sighting(out, b->v[i]);
+	}
+	return is_whole && buf_printf(out, "]}}");
+}
+
+/* The error of one sighting is a Status, as if it had been sent alone. */
+static void take_error(struct scribe *s, const struct json *status)
+{
+	s->answer.code = (int)member_int(status, "code");
+	s->answer.body = (struct json *)status;
+	answer_read_status(&s->answer);
+	if (answer_is_without_namespace(&s->answer, s->subject.namespace)) {
+		return; /* the subject has gone with it */
+	}
+	if (s->answer.code == 409) {
+		count(&s->core->counters, RECORDER_CONFLICTS);
+	}
+	scribe_fail(s, &s->answer);
+}
+
+/* Returns false if the server leaves the decision to a look at the object. */
+static bool take_result(struct scribe *s, const struct json *result)
+{
+	struct str what = member_text(result, "result");
+	const struct json *history = json_gets(result, "history");
+	enum record_step step;
+
+	if (str_is(what, "Recorded") && record_step_of(&step, member_text(result, "type"))) {
+		s->has_skipped = member_is_true(result, "skipped");
+		s->is_history_known = true;
+		s->known = (struct ledger_history){.revisions = (uint32_t)member_int(history, "revisions")};
+		know_written(s, step, history, (uint64_t)member_int(result, "skippedStates"));
+	} else if (str_is(what, "Refused") && json_gets(result, "error")) {
+		take_error(s, json_gets(result, "error"));
+	} else if (!str_is(what, "Equal") && !str_is(what, "Overtaken")) {
+		s->problem = STR("the server has answered something else than a Recording");
+		s->outcome = LEDGER_RETRY;
+	}
+	return !str_is(what, "Overtaken");
+}
+
+/* An older server has no Recordings, and older roles do not allow them. A server that finds the whole request wrong may take each
+ * change alone. */
+static bool must_write_alone(struct batch *b, const struct answer *answer)
+{
+	if (answer->code == 404 || answer->code == 403) {
+		atomic_store(&b->core->alone_until_ms, clock_mono_ms() + RECORDING_PAUSE_MS);
+		return true;
+	}
+	return is_final(answer);
+}
+
+static void batch_take_answer(struct batch *b, int error, const struct answer *answer)
+{
+	const struct json *results = json_gets(json_gets(answer->body, "status"), "results");
+	bool is_alone = error == REST_TOO_BIG || (error == REST_STATUS && must_write_alone(b, answer));
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (is_alone || (!error && !take_result(b->v[i], list_item(results, (uint32_t)i)))) {
+			write_alone(b->v[i]);
+		} else if (error) {
+			scribe_fail(b->v[i], answer);
+		}
+	}
+}
+
+static void batch_send(struct batch *b)
+{
+	_cleanup_(answer_done) struct answer answer;
+	_cleanup_(buf_done) struct buf body;
+	int error = REST_TOO_BIG;
+
+	answer_init(&answer);
+	buf_init(&body, BODY_MAX);
+	if (batch_write(&body, b)) {
+		const struct rest_call call = {.method = "POST",
+			.path = "/apis/annals.dev/v1/recordings",
+			.body = buf_str(&body),
+			.timeout_ms = RECORDING_TIMEOUT_MS};
+		error = rest_do(b->core->run.env->client, &call, &answer);
+		count(&b->core->counters, RECORDER_RECORDINGS);
+	}
+	batch_take_answer(b, error, &answer);
+}
+
+void scribe_work(void *ctx, struct str key)
+{
+	struct batch b = {.core = ctx, .own_key = key};
+	bool is_alone = clock_mono_ms() < atomic_load(&b.core->alone_until_ms);
+
+	batch_add(&b, NULL);
+	if (is_alone && b.n > 0) {
+		write_alone(b.v[0]);
+	} else if (b.n > 0) {
+		batch_fill(&b);
+		batch_send(&b);
+	}
+	for (size_t i = 0; i < b.n; i++) {
+		scribe_close(b.v[i], b.keys[i], key);
+	}
 }

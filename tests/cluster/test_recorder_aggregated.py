@@ -443,8 +443,10 @@ def check_recorder_has_the_rights_that_it_needs(world, states):
     asked = {(event["verb"], f"{event['objectRef']['resource']}/{event['objectRef'].get('subresource', '')}".rstrip("/")) for event in events}
     granted = json.loads(world.kubectl("get", "clusterrole", "annals-recorder", "-o", "json"))["rules"]
     unused = {(verb, resource) for rule in granted for resource in rule["resources"] for verb in rule["verbs"]} - asked
-    # Asked of annals itself, by a Snapshot; events are of what goes wrong; histories go after a month; watches begin with what is there.
-    assert unused <= {("update", "histories/status"), ("create", "events"), ("patch", "events"), ("delete", "histories"),
+    # Asked of annals itself, by a Recording; for a server without Recordings; events are of what goes wrong; histories go after a month;
+    # watches begin with what is there.
+    assert unused <= {("update", "histories/status"), ("create", "histories"), ("create", "snapshots"), ("get", "controllerrevisions"),
+                      ("get", "histories"), ("create", "events"), ("patch", "events"), ("delete", "histories"),
                       ("list", "histories"), ("list", "recorders")}
 
 

@@ -4,7 +4,8 @@
     lose("pods")       ... and what they would have said is lost: they end, and the next one has to list again
     on_write = f       f(method, path) is called before each write; what it returns, if anything, is called when the server has answered
                        and before the controller gets the event; it may return a name of TROUBLES, as the answer instead
-    fault = f          f(method, path) is called before each request that is no watch; a name of TROUBLES makes it fail that way
+    fault = f          f(method, path) is called before each request that is no watch; a name of TROUBLES makes it fail that way.
+                       For a Recording it is called for each namespace, as if that were in the path
 """
 
 import http.client
@@ -23,6 +24,7 @@ HTML, JSON = "text/html", "application/json"
 # What a client may get in place of an answer. Of "lost" the request is carried out. "cut" would be a NotFound, if it came to its end.
 TROUBLES = {
     "500": (500, JSON, STATUS % (500, "InternalError", "an error on the server")),
+    "403": (403, JSON, STATUS % (403, "Forbidden", "it is forbidden")),
     "429": (429, JSON, STATUS % (429, "TooManyRequests", "the server has received too many requests")),
     "503": (503, HTML, "<html><title>503 Service Temporarily Unavailable</title></html>"),
     "404": (404, "text/plain", "404 page not found\n"),
@@ -41,6 +43,15 @@ HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def trouble(self, between, path, body):
+        """A Recording carries changes of several namespaces: it fails if the request of one of them would."""
+        if not path.endswith("/recordings"):
+            return between.fault(self.command, path)
+        start, _, kind = path.rpartition("/")
+        namespaces = {sighting["namespace"] for sighting in json.loads(body)["spec"]["sightings"]}
+        found = [between.fault(self.command, f"{start}/namespaces/{namespace}/{kind}") for namespace in sorted(namespaces)]
+        return next(filter(None, found), None)
+
     def do_any(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
         between = self.server.between
@@ -49,7 +60,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "GET" and urllib.parse.parse_qs(query).get("watch", [""])[0] in ("1", "true"):
             self.watch(between, kind)
             return
-        if trouble := between.fault(self.command, path):
+        if trouble := self.trouble(between, path, body):
             self.fail(between, trouble, body)
             return
         then = between.on_write(self.command, path) if self.command != "GET" else None

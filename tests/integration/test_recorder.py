@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 
+import metrics
 import processes
 import pytest
 
@@ -163,6 +164,53 @@ def test_each_change_of_a_state_is_one_change(room):
     assert history["status"]["uid"] == live["uid"] and labelled["resourceVersion"] == live["resourceVersion"]
     owner = room.revision(labelled["revision"])["metadata"]["ownerReferences"]
     assert [(o["kind"], o["uid"], o["controller"]) for o in owner] == [("History", history["metadata"]["uid"], True)]
+
+
+class Asked:
+    """The requests that a recorder makes to record, since this was made. Nobody else makes them in these tests. The garbage collector
+    gets Histories, too, so these do not count."""
+
+    KINDS = [("POST", "histories"), ("GET", "controllerrevisions"), ("POST", "snapshots"), ("POST", "recordings")]
+
+    def __init__(self, room):
+        self.room = room
+        self.before = self.read()
+
+    def read(self):
+        found = metrics.Metrics(self.room.server)
+        return {(verb, kind): found.sum("apiserver_request_total", verb=verb, resource=kind) for verb, kind in self.KINDS}
+
+    def __call__(self):
+        return {kind: n - self.before[kind] for kind, n in self.read().items() if n != self.before[kind]}
+
+
+def test_a_change_costs_one_request(room):
+    room.record("configmaps")
+    room.await_types("Created", name="kube-root-ca.crt")
+    asked = Asked(room)
+    room.make()
+    types = ["Created"]
+    room.await_types(*types)
+    for n in range(2, 6):
+        room.change(data={"a": str(n)})
+        types.append("Changed")
+        room.await_types(*types)
+    room.remove()
+    room.await_types(*types, "Deleted")
+    assert asked() == {("POST", "recordings"): 6}
+
+
+def test_many_changes_that_wait_cost_fewer_requests(room):
+    names = [f"web-{n}" for n in range(300)]
+    for name in names:
+        room.make(name)
+    asked = Asked(room)
+    room.record("configmaps")
+    retry_until(lambda: sum(len(room.changes(name)) for name in names[-8:]) == 8, "the last are recorded")
+    retry_until(lambda: len([h for h in room.send("get", f"{V1}/namespaces/{room.name}/histories")["items"] if h["status"].get("changes")])
+                == len(names) + 1, "all are recorded")
+    found = asked()
+    assert list(found) == [("POST", "recordings")] and found["POST", "recordings"] < len(names) / 2
 
 
 def test_who_and_why(room):

@@ -1,5 +1,6 @@
-#include "api/diff/state.h"
 #include "api/diff/sighting.h"
+#include "api/diff/state.h"
+#include "api/model/members.h"
 #include "controllers/recorder/recording.h"
 #include "tests/unit/tree.h"
 
@@ -222,6 +223,53 @@ static void test_sighting__survives_as_text(void **state _unused_)
 	assert_false(sighting_read(&back, STR("{}"), &arena));
 }
 
+static void test_sighting__survives_as_what_is_sent(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT), back;
+	struct json *j = json_object(&arena);
+	s.is_live = s.is_after_gap = true;
+	s.n_skipped = 3;
+	s.settled = 18;
+	sighting_add_look(j, &s, &arena);
+	sighting_add_object(j, &s, &arena);
+	assert_true(sighting_of_json(&back, j));
+	assert_true(back.is_live && back.is_after_gap && !back.is_late && !back.is_gone && !back.is_released);
+	assert_true(back.version == 20 && back.settled == 18 && back.n_skipped == 3 && back.seen_s == s.seen_s);
+	assert_str(encoded(back.ignore), "[\"/data/i\"]");
+	assert_true(json_equal(back.state, s.state));
+	assert_str(str_of(back.digest), s.digest);
+	assert_false(sighting_of_json(&back, parse("{\"found\":\"Present\"}")));
+	assert_false(sighting_of_json(&back, parse("{\"found\":\"Seen\",\"time\":\"2026-01-01T00:00:00Z\"}")));
+	assert_true(sighting_of_json(&back, parse("{\"found\":\"Absent\",\"time\":\"2026-01-01T00:00:00Z\"}")) && back.is_gone);
+	assert_true(sighting_of_json(&back, parse("{\"found\":\"Unselected\",\"time\":\"2026-01-01T00:00:00Z\"}")) &&
+		back.is_released);
+}
+
+static const struct json *listing(const char *changes)
+{
+	return parse(arena_printf(&arena, "{\"status\":{\"changes\":[%s]}}", changes).p);
+}
+
+/* A change is listed by the version and the digest, and the last change of a version counts. */
+static void test_listed__is_the_change_of_that_very_sighting(void **state _unused_)
+{
+#define CHANGE_AT(type, version, digest) \
+	"{\"type\":\"" type "\",\"resourceVersion\":\"" version "\",\"digest\":\"" digest "\",\"number\":" version "}"
+	struct sighting s = {.version = 20, .digest = "d"}, g = gone(20), r = {.version = 20, .is_released = true};
+	const struct json *it = listing(
+		CHANGE_AT("Created", "19", "c") "," CHANGE_AT("Changed", "20", "d") "," CHANGE_AT("Changed", "21", "c"));
+	assert_int_equal(member_int(record_listed(it, &s), "number"), 20);
+	assert_null(record_listed(it, &g));
+	assert_null(record_listed(it, &r));
+	assert_null(record_listed(NULL, &s));
+	assert_null(record_listed(listing(CHANGE_AT("Changed", "20", "e")), &s));
+	assert_null(record_listed(listing(CHANGE_AT("Changed", "20", "d") "," CHANGE_AT("Rerecorded", "20", "e")), &s));
+	assert_non_null(record_listed(listing(CHANGE_AT("Deleted", "20", "")), &g));
+	assert_non_null(record_listed(listing(CHANGE_AT("Released", "20", "")), &r));
+	s.version = 0;
+	assert_null(record_listed(listing(CHANGE_AT("Changed", "20", "d")), &s));
+}
+
 static struct str snapshot(enum record_step step, const struct sighting *s, const char *before)
 {
 	return encoded(record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena));
@@ -431,6 +479,8 @@ int main(void)
 		TEST_PLAN(test_decide__another_api_version_is_nobodys_change),
 		TEST_PLAN(test_decide__what_an_older_recorder_left_out_is_nobodys_change),
 		TEST_PLAN(test_sighting__survives_as_text),
+		TEST_PLAN(test_sighting__survives_as_what_is_sent),
+		TEST_PLAN(test_listed__is_the_change_of_that_very_sighting),
 		TEST_PLAN(test_snapshot__of_nobodys_change_names_nobody),
 		TEST_PLAN(test_snapshot__another_api_version_is_no_changed_path),
 		TEST_PLAN(test_snapshot__tells_the_change),
