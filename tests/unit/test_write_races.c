@@ -35,6 +35,12 @@
 	"{\"metadata\":{\"name\":\"" name "\",\"ownerReferences\":[" OWNER "]},\"revision\":" number ",\"data\":{\"x\":" data \
 	"}}"
 #define SNAPSHOT(data, limit) "{\"spec\":{\"owner\":" OWNER ",\"data\":{\"x\":" data "},\"historyLimit\":" limit "}}"
+#define RECORDINGS "/apis/annals.dev/v1/recordings"
+/* Of one object, which had that state at that version. */
+#define RECORDING(version, data)                                                                                              \
+	"{\"spec\":{\"sightings\":[{\"namespace\":\"default\",\"subject\":{\"kind\":\"ConfigMap\",\"namespace\":\"default\"," \
+	"\"name\":\"c\"},\"found\":\"Present\",\"time\":\"2026-01-02T03:04:05Z\",\"uid\":\"u\",\"apiVersion\":\"v1\","        \
+	"\"resourceVersion\":\"" version "\",\"data\":{\"x\":" data "}}]}}"
 #define LABEL(key) "{\"metadata\":{\"labels\":{\"" key "\":\"\"}}}"
 #define LET_GO "{\"metadata\":{\"finalizers\":null}}"
 #define HOLD "{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}"
@@ -708,6 +714,33 @@ static void test_races__a_state_that_is_gone_is_not_unchanged(void **state)
 	ask(p, &p->other, "GET", first.p, "", 404);
 }
 
+/* ---- recordings ---- */
+
+static void test_races__what_two_recorders_have_seen_is_recorded_once(void **state)
+{
+	struct replicas *p = *state;
+	begin(p, "POST", RECORDINGS, RECORDING("1", "1")); /* the History is made */
+	have(p, RECORDINGS, RECORDING("1", "1"));
+	struct str shown = end(p, 201);
+	assert_true(has(shown, "\"Equal\"") && has(shown, "\"revision\":1"));
+	begin(p, "POST", RECORDINGS, RECORDING("2", "2"));
+	have(p, RECORDINGS, RECORDING("2", "2"));
+	shown = end(p, 201);
+	assert_true(has(shown, "\"Equal\"") && has(shown, "\"revision\":2"));
+	assert_true(has(get(p, V1 "/histories"), "\"totalChanges\":2"));
+	assert_int_equal(count_keys(p, "/objects/annals.dev/controllerrevisions/"), 2);
+}
+
+static void test_races__nothing_is_recorded_behind_what_is_newer(void **state)
+{
+	struct replicas *p = *state;
+	have(p, RECORDINGS, RECORDING("1", "1"));
+	begin(p, "POST", RECORDINGS, RECORDING("2", "2"));
+	have(p, RECORDINGS, RECORDING("3", "3"));
+	assert_true(has(end(p, 201), "\"Overtaken\""));
+	assert_true(has(get(p, V1 "/histories"), "\"totalChanges\":2"));
+}
+
 static void test_snapshots__trim_nothing_while_pods_cannot_be_read(void **state)
 {
 	struct replicas *p = *state;
@@ -849,6 +882,19 @@ static void test_late__a_refusal_rests_on_what_is(void **state)
 	assert_true(has(get(p, REVISIONS "/r"), "\"a\""));
 }
 
+/* A state that ours takes for the last one is a change, if another one came between. */
+static void test_late__what_is_recorded_is_equal_to_what_is(void **state)
+{
+	struct replicas *p = *state;
+	have(p, RECORDINGS, RECORDING("1", "1"));
+	ask(p, &p->ours, "GET", CORE, "", 200);
+	gate_close(p->gate);
+	have(p, RECORDINGS, RECORDING("2", "2"));
+	struct str shown = ask_behind(p, "POST", RECORDINGS, RECORDING("3", "1"), 201);
+	assert_true(has(shown, "\"Changed\"") && has(shown, "\"revision\":3"));
+	assert_true(has(get(p, V1 "/histories"), "\"totalChanges\":3"));
+}
+
 static int64_t decisions(struct replicas *p)
 {
 	struct str text = ask(p, &p->ours, "GET", "/metrics", "", 200), rest, line;
@@ -921,6 +967,8 @@ int main(void)
 		CASE(test_races__what_comes_to_be_needed_is_not_trimmed),
 		CASE(test_races__what_somebody_holds_on_to_is_not_trimmed),
 		CASE(test_races__a_state_that_is_gone_is_not_unchanged),
+		CASE(test_races__what_two_recorders_have_seen_is_recorded_once),
+		CASE(test_races__nothing_is_recorded_behind_what_is_newer),
 		CASE(test_snapshots__trim_nothing_while_pods_cannot_be_read),
 		CASE(test_snapshots__spare_what_is_needed_and_nothing_else),
 		CASE(test_writes__who_is_being_deleted_adopts_nothing),
@@ -929,6 +977,7 @@ int main(void)
 		CASE(test_late__what_is_not_known_may_be_there),
 		CASE(test_late__no_answer_is_older_than_the_question),
 		CASE(test_late__a_refusal_rests_on_what_is),
+		CASE(test_late__what_is_recorded_is_equal_to_what_is),
 		CASE(test_late__what_was_decided_holds_where_nothing_has_happened),
 		CASE(test_late__a_refusal_that_nobody_can_confirm_is_not_one),
 	};
