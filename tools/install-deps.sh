@@ -5,7 +5,7 @@ set -eu
 
 declare -A packages=(
 	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libgrpc-dev
-		libmicrohttpd-dev libnghttp2-dev libgnutls28-dev nettle-dev libjansson-dev libyaml-dev libisal-dev zlib1g-dev libcmocka-dev
+		libmicrohttpd-dev libnghttp2-dev libgnutls28-dev nettle-dev libjansson-dev libyaml-dev libisal-dev zlib1g-dev libzstd-dev libcmocka-dev
 		libcurl4-gnutls-dev"
 	[run]="etcd-server curl openssl libcurl3-gnutls|libcurl3t64-gnutls"
 	[test]="etcd-client python3 python3-hpack python3-pytest python3-pytest-xdist python3-yaml curl openssl git clang-format chromium?"
