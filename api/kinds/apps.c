@@ -138,6 +138,14 @@ static bool find_place(const struct object *o, struct history_place *ret)
 	return true;
 }
 
+/* Recorded states are alike, and there are many. Other controllers keep few. */
+static bool is_recorded(const struct object *o)
+{
+	struct owner_reference owner;
+
+	return meta_controller(&o->meta, &owner) && history_is_owner(owner.api_version, owner.kind);
+}
+
 static void validate_revision(const struct object *o, struct field_errors *errors)
 {
 	const struct json *revision = json_gets(o->fields, "revision");
@@ -283,6 +291,7 @@ static struct kind controllerrevision = {
 	.prepare_create = protect,
 	.retired_versions = (const char *const[]){"apps/v1beta1", "apps/v1beta2", NULL},
 	.history = find_place,
+	.is_packed = is_recorded,
 	.validate = validate,
 	.validate_update = validate_update,
 	.columns = revision_columns,

@@ -166,6 +166,12 @@ static void history_validate(const struct object *o, struct field_errors *errors
 	check_subject_name(errors, WHERE(at, "name"), member_text(subject, "name"));
 }
 
+/* Each change writes the whole list again. */
+static bool is_packed(const struct object *o _unused_)
+{
+	return true;
+}
+
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	assert(o->kind == old->kind);
@@ -317,6 +323,7 @@ static struct kind history = {
 	.prepare_update = keep_status,
 	.bumps_generation = bumps_generation_of_spec,
 	.validate = history_validate,
+	.is_packed = is_packed,
 	.validate_update = validate_update,
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),

@@ -240,6 +240,8 @@ struct kind {
 	/* Where its objects are in the history of their controllers (api/model/history.h); false: in none. NULL: the kind is no history. */
 	bool (*history)(const struct object *o, struct history_place *ret);
 	bool is_protected; /* may always be referred to, with the finalizer or without */
+	/* Does the object repeat what was stored before? Then its text is stored in packed form (api/model/packed.h). NULL: none does. */
+	bool (*is_packed)(const struct object *o);
 
 	unsigned index; /* set by registration: dense, for tables by kind */
 };

@@ -8,6 +8,7 @@
 #include "api/model/history.h"
 #include "api/model/kind.h"
 #include "api/model/label.h"
+#include "api/model/packed.h"
 #include "api/model/patch_tree.h"
 #include "base/hex.h"
 
@@ -705,16 +706,18 @@ struct str object_stored_version(struct str value, struct arena *a)
 	struct json *stored;
 	size_t at;
 
-	return json_parse(&stored, a, value, object_stored_limits(), &at) ? STR("")
-									  : json_text(json_gets(stored, "apiVersion"));
+	if (packed_open(&value, value, a) || json_parse(&stored, a, value, object_stored_limits(), &at)) {
+		return STR("");
+	}
+	return json_text(json_gets(stored, "apiVersion"));
 }
 
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a)
 {
 	struct json *stored;
 	size_t at;
-	if (json_parse(&stored, a, value, object_stored_limits(), &at) || stored->kind != JSON_OBJECT ||
-		!str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
+	if (packed_open(&value, value, a) || json_parse(&stored, a, value, object_stored_limits(), &at) ||
+		stored->kind != JSON_OBJECT || !str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
 		return OBJECT_UNRECOGNIZED;
 	}
 	const struct version *version = kind_version(kind, json_text(json_gets(stored, "apiVersion")));

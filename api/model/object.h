@@ -107,8 +107,8 @@ bool object_equal(const struct object *a, const struct object *b);
 /* The stored form in one version of the kind: {"kind":K,"apiVersion":version,"metadata":{...without resourceVersion...},...}, compact. Nothing is
  * lost: what the version cannot say of the hub form, to the byte, is kept in a member "annals.dev/hub", which no client is shown. */
 bool object_encode_stored(struct buf *out, const struct object *o, const struct version *version);
-/* Decodes bytes that object_encode_stored() made, in any version the kind knows. value must outlive
- * the object. Returns 0; OBJECT_WRONG_VERSION: the kind, but in another version, which a newer
+/* Decodes bytes that object_encode_stored() made, in any version the kind knows, as they are or in
+ * packed form (api/model/packed.h). value must outlive the object. Returns 0; OBJECT_WRONG_VERSION: the kind, but in another version, which a newer
  * server may know; or OBJECT_UNRECOGNIZED: nothing of the kind. */
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
 /* The apiVersion of a value that is OBJECT_WRONG_VERSION, perhaps empty. */
