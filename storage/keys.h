@@ -2,6 +2,7 @@
  *
  *   PREFIX/objects/GROUP/RESOURCE/NAMESPACE/NAME    namespaced objects (GROUP "core" for the empty one)
  *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
+ *   PREFIX/objects/-/bases/NAME                     a text that stored texts continue (api/model/packed.h); before all objects
  *   PREFIX/references/GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME
  *                                                   that the object named last refers to the one named first (api/model/reference.h); its uid
  *   PREFIX/history/NAMESPACE/UID/digest/DIGEST/NAME  that the revision NAME, whose controller has that uid, holds the state of that digest
@@ -24,6 +25,7 @@
 
 struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/objects/ */
+struct str key_bases(struct arena *a, struct str prefix);          /* PREFIX/objects/-/bases/ */
 /* Returns the directory of all references to an object; it ends with a slash. */
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);

@@ -192,6 +192,12 @@ struct str key_objects_prefix(struct arena *a, struct str prefix)
 	return arena_printf(a, STR_FMT OBJECTS, STR_ARG(prefix));
 }
 
+/* A dash sorts before the group of any kind. So a load has read all bases when it comes to the first object. */
+struct str key_bases(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT OBJECTS "-/bases/", STR_ARG(prefix));
+}
+
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name)
 {

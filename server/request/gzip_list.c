@@ -250,10 +250,11 @@ static bool add_item(struct buf *text, const struct gzip_list *g, size_t i)
 	if (g->form) {
 		return g->form->add(text, g->form->ctx, i);
 	}
-	const size_t n_pieces = cached_pieces(g->items[i], g->version);
+	_cleanup_(cached_unrefp) struct cached *o = cached_whole(g->items[i]);
+	const size_t n_pieces = cached_pieces(o, g->version);
 	buf_add_str(text, item_opening(i));
 	for (size_t k = 0; k < n_pieces; k++) {
-		buf_add_str(text, cached_piece(g->items[i], g->version, k));
+		buf_add_str(text, cached_piece(o, g->version, k));
 	}
 	return true;
 }

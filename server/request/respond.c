@@ -354,12 +354,13 @@ struct table_world request_table_world(const struct request *q)
 	return (struct table_world){.cache = q->server->options.cache, .pods = are_ours ? pods : NULL};
 }
 
-/* Returns the body as one text; copies only when there is more than one piece. */
-static struct str join_pieces(const struct cached *o, const struct version *v, struct arena *a)
+/* Returns the body as one text; copies only when there is more than one piece, or when the object has to be made for it. */
+static struct str join_pieces(const struct cached *packed, const struct version *v, struct arena *a)
 {
+	_cleanup_(cached_unrefp) struct cached *o = cached_whole(packed);
 	size_t n = cached_shown_size(o, v), n_pieces = cached_pieces(o, v);
 
-	if (n_pieces == 1) {
+	if (n_pieces == 1 && o == packed) {
 		return cached_piece(o, v, 0);
 	}
 	char *text = arena_text(a, n), *end = text;
@@ -489,8 +490,9 @@ static void reply_protobuf(struct request *q, unsigned code, const struct cached
 	reply_made(q, code, &out, media_content_type(&q->media));
 }
 
-static void reply_shown(struct request *q, unsigned code, const struct cached *o, bool is_kept)
+static void reply_shown(struct request *q, unsigned code, const struct cached *packed, bool is_kept)
 {
+	_cleanup_(cached_unrefp) struct cached *o = cached_whole(packed);
 	const struct media *m = &q->media;
 	enum include_object include = INCLUDE_METADATA;
 	struct buf text;

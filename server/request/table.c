@@ -193,8 +193,9 @@ bool table_end(struct buf *out)
 }
 
 /* Adds the metadata. A digest that is not part of the body is part of the metadata. */
-static void add_metadata(struct buf *out, const struct cached *o, const struct version *version)
+static void add_metadata(struct buf *out, const struct cached *packed, const struct version *version)
 {
+	_cleanup_(cached_unrefp) struct cached *o = cached_whole(packed);
 	size_t skip = strlen("\"metadata\":"), left = o->n_metadata + cached_shown_size(o, version) - cached_body_size(o);
 	const size_t n_pieces = cached_pieces(o, version);
 

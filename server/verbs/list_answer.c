@@ -29,6 +29,7 @@ struct list_stream {
 	const struct version *version;
 	struct str head;         /* up to and including `"items":[` */
 	struct list_place place; /* which piece is next */
+	struct cached *shown;    /* the item that is being written, with its body; NULL: none is */
 	struct str rest;         /* of the one that is being written */
 	bool is_gzip;
 	struct gzip_list gzip;
@@ -55,16 +56,19 @@ static struct str list_metadata(struct request *q, const struct listing *l)
 }
 
 /* The head; then of each item `{` or `,{` and its body's pieces; last the tail. False: there are no more. */
-static bool list_piece(const struct list_stream *s, struct list_place *at, struct str *ret)
+static bool list_piece(struct list_stream *s, struct list_place *at, struct str *ret)
 {
 	const struct listing *l = &s->listing;
 
 	if (at->item == 0) {
 		*ret = s->head;
 	} else if (at->item <= l->n_items) {
-		const struct cached *o = l->items[at->item - 1];
-		*ret = at->part > 0 ? cached_piece(o, s->version, at->part - 1) : at->item == 1 ? STR("{") : STR(",{");
-		if (at->part++ < cached_pieces(o, s->version)) {
+		if (at->part == 0) {
+			cached_unref(s->shown);
+			s->shown = cached_whole(l->items[at->item - 1]);
+		}
+		*ret = at->part > 0 ? cached_piece(s->shown, s->version, at->part - 1) : at->item == 1 ? STR("{") : STR(",{");
+		if (at->part++ < cached_pieces(s->shown, s->version)) {
 			return true;
 		}
 	} else if (at->item == l->n_items + 1) {
@@ -132,13 +136,14 @@ static void list_closed(void *ctx, struct http_exchange *x)
 	struct list_stream *s = ctx;
 
 	(void)x;
+	s->shown = cached_unref(s->shown);
 	gzip_list_done(&s->gzip);
 	listing_done(&s->listing);
 }
 
 static const struct http_stream_ops list_stream_ops = {.read = list_read, .closed = list_closed};
 
-static void audit_list(struct request *q, const struct list_stream *s)
+static void audit_list(struct request *q, struct list_stream *s)
 {
 	struct buf *out = request_audit_answer_buf(q);
 	struct list_place at = {0, 0};
@@ -176,6 +181,7 @@ static void reply_list_small(struct request *q, struct list_stream *s, size_t le
 	char *text = arena_text(q->a, length);
 	ssize_t n = list_read_plain(s, text, length);
 
+	s->shown = cached_unref(s->shown);
 	listing_done(&s->listing);
 	request_audit_answer_object(q, (struct str){text, (size_t)n});
 	reply_headers(q, media_content_type(&q->media));

@@ -38,7 +38,7 @@ struct watching {
 	/* what is being written */
 	struct str pieces[PIECES_MAX];
 	unsigned n_pieces, piece;
-	struct cached *current;              /* keeps the piece's bytes */
+	struct cached *current, *shown;      /* the event's object; and the same with its body, which keeps the piece's bytes */
 	struct buf made;                     /* events that are not just cache bytes */
 };
 
@@ -68,10 +68,11 @@ static void watching_show_plain(struct watching *w, enum watch_type type, const 
 {
 	struct str pieces[PIECES_MAX] = {
 		STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text};
-	const size_t n = cached_pieces(o, w->q->route.version);
+	w->shown = cached_whole(o);
+	const size_t n = cached_pieces(w->shown, w->q->route.version);
 
 	for (size_t i = 0; i < n; i++) {
-		pieces[PIECES_MAX - CACHED_PIECES + i] = cached_piece(o, w->q->route.version, i);
+		pieces[PIECES_MAX - CACHED_PIECES + i] = cached_piece(w->shown, w->q->route.version, i);
 	}
 	watching_set_pieces(w, pieces, PIECES_MAX - CACHED_PIECES + (unsigned)n);
 }
@@ -369,6 +370,7 @@ static void watching_next_event(struct watching *w)
 
 static void watching_advance(struct watching *w)
 {
+	w->shown = cached_unref(w->shown);
 	if (w->snapshot) {
 		watching_next_existing(w);
 	} else if (w->watcher) {
@@ -433,6 +435,7 @@ static void watching_closed(void *ctx, struct http_exchange *x)
 	w->watcher = cache_watch_close(w->watcher);
 	w->snapshot = cache_snapshot_unref(w->snapshot);
 	w->current = cached_unref(w->current);
+	w->shown = cached_unref(w->shown);
 	buf_done(&w->made);
 }
 

@@ -148,6 +148,7 @@ static void cache_init_keys(struct cache *c)
 	c->objects_end = storage_prefix_end(&c->arena, c->objects_key);
 	c->compact_key = key_compact(&c->arena, prefix);
 	c->fence_key = key_fence(&c->arena, prefix);
+	c->bases_key = key_bases(&c->arena, prefix);
 }
 
 static void cache_init_feeds(struct cache *c)
@@ -171,6 +172,7 @@ struct cache *cache_new(const struct cache_options *options)
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->idle, NULL);
 	c->pins_at_ms = INT64_MAX;
+	bases_init(&c->bases);
 	cache_init_keys(c);
 	cache_init_feeds(c);
 	cache_load_init(c);
@@ -204,6 +206,7 @@ struct cache *cache_free(struct cache *c)
 		feed_done(&c->feeds[i]);
 	}
 	mem_free(c->feeds);
+	bases_done(&c->bases);
 	arena_done(&c->arena);
 	pthread_cond_destroy(&c->idle);
 	pthread_mutex_destroy(&c->lock);
@@ -273,7 +276,7 @@ void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_
 		.n_proofs = atomic_load(&c->n_proofs),
 	};
 	if (!kind_or_null) {
-		ret->n_bytes = shared_stats().n_bytes;
+		ret->n_bytes = shared_stats().n_bytes + bases_size(&c->bases);
 	}
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		if (!kind_or_null || c->feeds[i].kind == kind_or_null) {
@@ -421,6 +424,30 @@ void cache_census(struct cache *c, const struct kind *kind, struct cache_census 
 
 /* ---- decoding ---- */
 
+struct bases *cache_bases(struct cache *c)
+{
+	return &c->bases;
+}
+
+/* Returns the name of the base whose key that is; empty: it is none. */
+static struct str cache_base_of_key(const struct cache *c, struct str key)
+{
+	size_t n = c->bases_key.n;
+
+	return str_starts(key, c->bases_key) ? (struct str){key.p + n, key.n - n} : STR("");
+}
+
+void cache_take_base(struct cache *c, const struct storage_kv *kv)
+{
+	struct str name = cache_base_of_key(c, kv->key);
+
+	if (name.n > 0 && !bases_put(&c->bases, name, kv->value, kv->mod_revision)) {
+		cache_say(c,
+			"what etcd holds at " STR_FMT " since revision %lld is damaged: the objects that need it are not shown",
+			STR_ARG(kv->key), (long long)kv->mod_revision);
+	}
+}
+
 struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_rest)
 {
 	const struct kind *kind;
@@ -492,6 +519,8 @@ static void feed_pend(struct feed *f, struct event *e)
 static void feed_count(struct feed *f, const struct cached *old, const struct cached *now)
 {
 	census_count(&f->census, old, now);
+	bases_count(&f->cache->bases, now ? now->base : NULL, true);
+	bases_count(&f->cache->bases, old ? old->base : NULL, false);
 	atomic_fetch_add_explicit(
 		&f->n_bytes, (now ? cached_own_size(now) : 0) - (old ? cached_own_size(old) : 0), memory_order_relaxed);
 }
@@ -653,10 +682,20 @@ void cache_apply(struct cache *c, const struct storage_event *events, size_t n, 
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
+		if (events[i].type == EVENT_PUT && events[i].kv.mod_revision > known) {
+			cache_take_base(c, &events[i].kv);
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
 		if (events[i].kv.mod_revision > known) {
 			cache_count_key(c, &events[i]);
 			cache_apply_object(c, &events[i]);
 			compacted = MAX(compacted, compacted_by(c, &events[i]));
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (events[i].type == EVENT_DELETE && events[i].kv.mod_revision > known) {
+			bases_remove(&c->bases, cache_base_of_key(c, events[i].kv.key), events[i].kv.mod_revision);
 		}
 	}
 	cache_publish(c, revision);
@@ -692,6 +731,7 @@ static void feed_install(struct feed *f)
 
 	for (size_t i = 0; i < f->n_loaded; i++) {
 		n_bytes += cached_own_size(f->loaded[i]);
+		bases_count(&f->cache->bases, f->loaded[i]->base, true);
 		census_count(&f->loading, NULL, f->loaded[i]);
 	}
 	census_move(&f->census, &f->loading);
@@ -728,6 +768,7 @@ void cache_install(struct cache *c, int64_t revision)
 	if (is_first) {
 		atomic_store(&c->forgotten, 0);
 	}
+	bases_load_end(&c->bases);
 	cache_forget(c, revision); /* first: afterwards no watcher can open that feed_lose() would miss */
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		feed_install(&c->feeds[i]);

@@ -25,6 +25,7 @@
 #include "api/model/kind.h"
 #include "api/rules/selector.h"
 #include "base/list.h"
+#include "storage/cache/bases.h"
 #include "storage/storage.h"
 
 struct cache;
@@ -52,6 +53,7 @@ struct cached {
 	struct str ns, name, uid;          /* ns empty for cluster-scoped */
 	const struct version *stored_version; /* the version that etcd has; the body is in hub form all the same */
 	const struct fields *fields;          /* private: shared (shared.h); NULL: they are in the text */
+	struct base *base;                    /* private: a reference to what the frame continues; NULL: nothing */
 	uint32_t n_labels;                 /* sorted by key: cached_label() */
 	uint32_t
 		epoch; /* which of the histories that the cache has seen; within one, a kind, name, revision and is_gone say what it is */
@@ -62,11 +64,13 @@ struct cached {
 	uint32_t digest_at;           /* where `digest` is shown; 0: nowhere */
 	uint32_t fields_at;           /* the place of `fields`; their times begin here */
 	uint32_t beyond_at, n_beyond; /* in the allocation: the text of the member `beyond` of struct object */
+	uint32_t n_body, n_digest;    /* of a packed object: bytes of the body, and of the digest that is put into it */
 	uint16_t n_computed;          /* paths of its references (api/model/reference.h), sorted: cached_computed() */
 	bool opens_annotations : 1;   /* no annotations yet: `digest` opens the map */
 	bool is_respelled : 1;        /* etcd's text differs from that of object_encode_stored(); false: it probably does not */
 	bool is_deleting : 1;
 	bool is_gone : 1; /* made by cached_gone(): an earlier content under this revision */
+	bool is_packed : 1; /* kept as etcd has it, in compressed form: its pieces are those of cached_whole() */
 };
 /* Returns a slice. Behind the struct are two for each label, then kind->selectable's values in
  * the same order, then the computed ones. */
@@ -98,7 +102,10 @@ struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struc
 /* The object as it was before the change at this revision: what DELETED events carry. A new state of the object may have the same
  * revision, if the change only took it out of a selector. */
 struct cached *cached_gone(const struct cached *o, int64_t revision);
-/* The body as a version shows it, in pieces that live as long as the object; any may be empty.
+/* Returns a reference to the object with its body: itself, unless it is packed. The caller keeps few
+ * of these at a time, since they are as large as their texts. */
+struct cached *cached_whole(const struct cached *o);
+/* The body as a version shows it, in pieces that live as long as the object, which is not packed; any may be empty.
  * Versions of a history's own group insert the digest, which is not stored
  * (history_hides_digest()). The first reader of that piece makes it, and the object keeps it. */
 enum { CACHED_PIECES = 11 };                                        /* at most */
@@ -159,6 +166,9 @@ int64_t cache_revision(const struct cache *c);                   /* all events u
  * from older revisions get EXPIRED. The cache calls this itself when it sees
  * PREFIX/compact_rev_key change. */
 void cache_forget(struct cache *c, int64_t revision);
+
+/* The bases that etcd has, as the cache has seen them: newer than cache_revision() at times, never older. */
+struct bases *cache_bases(struct cache *c);
 
 /* A wait. The struct must stay until done has run, exactly once, on the completion thread or the
  * cache's timer. It may run before cache_wait_*() returns. */

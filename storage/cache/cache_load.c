@@ -385,6 +385,10 @@ static void page_decode(struct cache *c, const struct storage_range *r)
 	_cleanup_(mem_freep) struct cached **objects = mem_array(r->n_kvs, sizeof(*objects));
 	struct decoding d = {.c = c, .r = r, .objects = objects};
 
+	/* Keys of bases come before those of all objects. */
+	for (size_t i = 0; i < r->n_kvs; i++) {
+		cache_take_base(c, &r->kvs[i]);
+	}
 	decoding_share(&d);
 	for (size_t i = 0; i < r->n_kvs; i++) {
 		struct str rest;
@@ -541,6 +545,7 @@ void cache_load_start(struct cache *c)
 	struct load *l = &c->load;
 
 	l->revision = l->n_new = l->before.at_revision = 0;
+	bases_load_begin(&c->bases);
 	l->limit = PAGE_FIRST;
 	l->is_read = l->has_failed = false;
 	l->present = (struct storage_range){

@@ -169,6 +169,9 @@ void feed_charge_pins(struct feed *f, const struct event *e);
 
 /* The feed that a key under PREFIX/objects/ belongs to, and the rest of the key; NULL: not a kind of ours. */
 struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_rest);
+/* Takes a base into the cache, if the key is that of one: before the objects of its revision, which may use it. A damaged one
+ * is reported. */
+void cache_take_base(struct cache *c, const struct storage_kv *kv);
 /* The two halves of decoding a value. This one may run on any thread, several at once. It
  * returns NULL when the value is no object of a known kind. */
 struct cached *cache_decode_only(const struct feed *f, struct str rest, const struct storage_kv *kv);
@@ -276,13 +279,14 @@ struct cache {
 	struct storage *storage;
 	struct cache_options options;
 	struct arena arena; /* of keys, for the cache's life */
-	struct str prefix_key, prefix_end, objects_key, objects_end, compact_key, fence_key;
+	struct str prefix_key, prefix_end, objects_key, objects_end, compact_key, fence_key, bases_key;
 	struct feed *feeds; /* by kind index */
 	size_t n_feeds;
 
 	/* used by the writer */
 	struct load load;
 	struct storage_watch watch;
+	struct bases bases;
 	int64_t n_keys;   /* below PREFIX/objects/, known or not */
 	bool is_given_up; /* the watch is ending, and its events are ignored */
 	uint64_t cluster; /* the etcd cluster that was loaded from; 0: unknown */

@@ -10,7 +10,7 @@
  * insert it. Most objects are never shown there, so the first reader that needs the digest makes
  * it, and the object keeps it. */
 #include "api/model/digest.h"
-#include "storage/cache/cache_private.h"
+#include "storage/cache/cached_private.h"
 #include "storage/cache/shared.h"
 
 #include <assert.h>
@@ -18,31 +18,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* Decoding an object of the usual size stays within the stack; a hostile one may want a node for every byte or two. */
-enum {
-	SCRATCH_SIZE = 16 * 1024,
-	/* Bytes that decoding takes: etcd takes 1.5 MiB, a tree thirty times as much. */
-	DECODE_CEILING = 512 * 1024 * 1024,
-	REVISION_SIZE = 64,
-};
-
-/* Stored text, taken apart: {"kind":K,"apiVersion":V, and the parts that are kept. */
-struct layout {
-	struct str api_version;
-	struct str body;     /* `"metadata":{` to the end */
-	struct str metadata; /* within body */
-	const char *uid_end; /* behind metadata.uid; NULL: it has none */
-	struct str fields;   /* managedFields with the comma before it, where resourceVersion goes before that; or empty */
-};
-
-/* A copy of text in which one place is replaced, and perhaps another behind it. */
-struct splice {
-	struct str from;
-	size_t at, cut; /* these bytes of `from` are replaced by ... */
-	struct str insert;
-	size_t at_fields, cut_fields; /* cut_fields 0: no second place; otherwise these bytes are replaced by ... */
-	struct str times;
-};
+enum { REVISION_SIZE = 64 };
 
 struct cached *cached_ref(struct cached *o)
 {
@@ -57,31 +33,13 @@ struct cached *cached_unref(struct cached *o)
 	if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1) {
 		mem_free(atomic_load_explicit(&o->digest, memory_order_relaxed));
 		shared_unref(o->fields);
+		base_unref(o->base);
 		mem_free(o);
 	}
 	return NULL;
 }
 
-/* Copies all members but the atomic ones. */
-static void cached_copy(struct cached *to, const struct cached *from)
-{
-	size_t at = offsetof(struct cached, kind);
-
-	memcpy((char *)to + at, (const char *)from + at, sizeof(*to) - at);
-}
-
 enum { CACHED_FIELDS = 3 }; /* of the pieces, the first that is part of managedFields */
-
-static size_t n_slices(const struct cached *o)
-{
-	return 2 * (size_t)o->n_labels + o->kind->n_selectable + o->n_computed;
-}
-
-/* Returns the body's own bytes, without the shared ones. */
-static struct str cached_own(const struct cached *o)
-{
-	return (struct str){(const char *)(o + 1) + n_slices(o) * sizeof(struct cached_slice), o->n_text};
-}
 
 /* Returns the end of a string in JSON text: its closing quote, or end. p is at its opening
  * quote. */
@@ -167,7 +125,7 @@ static bool comes_behind_annotations(struct str name)
 
 /* Returns where in a body the digest goes: among the annotations, or with a map of its own. 0:
  * it is there, or has no place. */
-static size_t cached_digest_place(struct str body, bool *ret_opens_annotations)
+size_t cached_digest_place(struct str body, bool *ret_opens_annotations)
 {
 	const char *p = body.p + strlen("\"metadata\":"), *end = body.p + body.n, *at = p, *place = NULL;
 	struct text_member m;
@@ -212,11 +170,10 @@ static struct frame frame_of(const struct cached *o)
 	return (struct frame){str_of(before), str_of(behind)};
 }
 
-/* Returns the bytes of the digest's text, whether it has been made or not. */
-static size_t cached_digest_size(const struct cached *o)
+size_t cached_digest_size(const struct cached *o)
 {
-	if (o->digest_at == 0) {
-		return 0;
+	if (o->digest_at == 0 || o->is_packed) {
+		return o->n_digest;
 	}
 	struct frame f = frame_of(o);
 
@@ -275,7 +232,7 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 
 /* Takes the text apart. Returns false when object_encode_stored() would have spelled it
  * otherwise. It has no line breaks, since watch events are lines. */
-static bool layout_read(struct layout *l, const struct kind *kind, struct str text)
+bool layout_read(struct layout *l, const struct kind *kind, struct str text)
 {
 	struct str rest;
 
@@ -401,13 +358,6 @@ static struct str building_str(struct building *b, struct str s)
 	return (struct str){p, s.n};
 }
 
-/* A struct cached without its text; its slices still point to their sources. */
-struct draft {
-	struct cached o;
-	struct str *slices; /* as behind a struct cached */
-	struct str key, beyond;
-};
-
 static size_t tail_size(const struct draft *d, const struct splice *s)
 {
 	size_t size = d->key.n + d->beyond.n + (splice_keeps(s, d->o.uid) ? 0 : d->o.uid.n);
@@ -431,7 +381,7 @@ static void building_key(struct building *b, const struct draft *d)
 }
 
 /* Builds the object. It takes over d's references to shared text. */
-static struct cached *draft_build(const struct draft *d, const struct splice *s)
+struct cached *draft_build(const struct draft *d, const struct splice *s)
 {
 	size_t n = n_slices(&d->o);
 	size_t head = sizeof(struct cached) + n * sizeof(struct cached_slice);
@@ -447,7 +397,7 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	splice_write(s, b.text);
 	building_key(&b, d);
 	o->n_metadata = (uint32_t)(d->o.n_metadata + gain);
-	if (d->o.digest_at > 0) {
+	if (d->o.digest_at > 0 && !d->o.is_packed) {
 		struct str place = {s->from.p + d->o.digest_at, 0};
 		o->digest_at = (uint32_t)(splice_move(s, b.text, place).p - b.text);
 	}
@@ -462,7 +412,7 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	o->n_beyond = (uint32_t)d->beyond.n;
 	o->beyond_at = (uint32_t)(b.tail - (char *)o);
 	put(b.tail, str_text(d->beyond), d->beyond.n);
-	o->size = (uint32_t)(size + cached_digest_size(o) + shared_size(o->fields));
+	o->size = (uint32_t)(size + cached_digest_size(o) + shared_size(o->fields) + base_size(o->base));
 	return o;
 }
 
@@ -537,7 +487,7 @@ static void draft_share_fields(struct draft *d, const struct layout *l, struct s
 {
 	size_t at = (size_t)(l->fields.p - l->body.p);
 
-	if (l->fields.n == 0 || d->o.digest_at > at) {
+	if (l->fields.n == 0 || d->o.digest_at > at || d->keeps_fields) {
 		return;
 	}
 	d->o.fields = fields_share(l->fields, a, &s->times);
@@ -548,7 +498,7 @@ static void draft_share_fields(struct draft *d, const struct layout *l, struct s
 	}
 }
 
-static struct cached *draft_with_revision(struct draft *d, const struct layout *l, struct arena *a)
+struct cached *draft_with_revision(struct draft *d, const struct layout *l, struct arena *a)
 {
 	char text[REVISION_SIZE];
 	struct splice s;
@@ -565,7 +515,7 @@ static bool draft_convert(struct draft *d, struct layout *l, struct str value, c
 	_cleanup_(buf_done) struct buf again;
 	struct object shown = *object;
 
-	buf_init(&again, DECODE_CEILING);
+	buf_init(&again, CACHED_DECODE_CEILING);
 	d->o.is_respelled |= !object_encode_stored(&again, object, d->o.stored_version) || !str_eq(buf_str(&again), value);
 	shown.beyond = NULL;
 	return object_encode_stored(hub, &shown, &d->o.kind->versions[0]) && layout_read(l, d->o.kind, buf_str(hub));
@@ -575,7 +525,7 @@ static bool draft_take_beyond(struct draft *d, const struct object *object, stru
 {
 	_cleanup_(buf_done) struct buf text;
 
-	buf_init(&text, DECODE_CEILING);
+	buf_init(&text, CACHED_DECODE_CEILING);
 	if (!object->beyond) {
 		return true;
 	}
@@ -590,8 +540,8 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 	struct object *object;
 	struct layout l;
 
-	buf_init(&normal, DECODE_CEILING);
-	buf_init(&hub, DECODE_CEILING);
+	buf_init(&normal, CACHED_DECODE_CEILING);
+	buf_init(&hub, CACHED_DECODE_CEILING);
 	if (!layout_read(&l, d->o.kind, value)) {
 		if (!text_normalize(&normal, value, a) || !layout_read(&l, d->o.kind, buf_str(&normal))) {
 			return NULL;
@@ -614,7 +564,30 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		d->o.digest_at = (uint32_t)cached_digest_place(l.body, &opens);
 		d->o.opens_annotations = opens;
 	}
-	return draft_with_revision(d, &l, a);
+	/* Text in another spelling or form is kept whole: the frame does not have what is shown. */
+	bool is_packed = d->frame.n > 0 && is_hub && !d->o.is_respelled;
+	d->keeps_fields = is_packed;
+	struct cached *whole = draft_with_revision(d, &l, a);
+	return is_packed ? cached_pack(whole, d) : whole;
+}
+
+/* Decodes a value in compressed form. */
+static struct cached *cached_decode_packed(struct draft *d, struct str value, struct arena *a)
+{
+	struct packed_value c;
+	struct str text;
+	struct cached *o = NULL;
+
+	if (packed_value_read(&c, value, a)) {
+		return NULL;
+	}
+	if (packed_text(&text, c.frame, c.base, a) == 0) {
+		d->frame = c.frame;
+		d->base = c.base;
+		o = cached_decode(d, text, a);
+	}
+	packed_value_done(&c);
+	return o;
 }
 
 struct cached *cached_new(
@@ -625,13 +598,13 @@ struct cached *cached_new(
 		.key = rest_of_key,
 	};
 	_cleanup_(arena_done) struct arena a;
-	char scratch[SCRATCH_SIZE];
+	char scratch[CACHED_SCRATCH];
 
-	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
+	arena_init_with(&a, CACHED_DECODE_CEILING, scratch, sizeof(scratch));
 	if (value.n == 0 || !key_read(kind, rest_of_key, &d.o.ns, &d.o.name)) {
 		return NULL;
 	}
-	return cached_decode(&d, value, &a);
+	return packed_is(value) ? cached_decode_packed(&d, value, &a) : cached_decode(&d, value, &a);
 }
 
 static struct str cached_beyond(const struct cached *o)
@@ -641,6 +614,9 @@ static struct str cached_beyond(const struct cached *o)
 
 struct cached *cached_gone(const struct cached *o, int64_t revision)
 {
+	if (o->is_packed) {
+		return cached_gone_packed(o, revision);
+	}
 	struct str own = cached_own(o);
 	const char *digits = own.p + o->revision_at;
 	char text[REVISION_SIZE];
@@ -659,7 +635,7 @@ struct cached *cached_gone(const struct cached *o, int64_t revision)
 	d.o.revision = revision;
 	d.o.is_gone = true;
 	shared_ref(o->fields);
-	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
+	arena_init_with(&a, CACHED_DECODE_CEILING, scratch, sizeof(scratch));
 	d.slices = arena_array(&a, struct str, n_slices(o) + 1);
 	for (size_t i = 0; i < n_slices(o); i++) {
 		d.slices[i] = cached_slice(o, i);
@@ -693,12 +669,12 @@ struct str cached_body_of(const struct kind *kind, struct str stored, int64_t re
 
 size_t cached_own_size(const struct cached *o)
 {
-	return o->size - cached_digest_size(o) - shared_size(o->fields);
+	return o->size - cached_digest_size(o) - shared_size(o->fields) - base_size(o->base);
 }
 
 size_t cached_body_size(const struct cached *o)
 {
-	return o->n_text + fields_size(o->fields);
+	return o->is_packed ? o->n_body : o->n_text + fields_size(o->fields);
 }
 
 static void body_write(const struct cached *o, char *to)
@@ -715,6 +691,10 @@ static void body_write(const struct cached *o, char *to)
 
 struct str cached_body(const struct cached *o, struct arena *a)
 {
+	if (o->is_packed) {
+		_cleanup_(cached_unrefp) struct cached *whole = cached_whole(o);
+		return arena_dup(a, cached_own(whole));
+	}
 	if (!o->fields) {
 		return cached_own(o);
 	}
@@ -726,11 +706,19 @@ struct str cached_body(const struct cached *o, struct arena *a)
 
 struct str cached_metadata(const struct cached *o, struct arena *a)
 {
+	if (o->is_packed) {
+		_cleanup_(cached_unrefp) struct cached *whole = cached_whole(o);
+		return arena_dup(a, cached_metadata(whole, a));
+	}
 	return (struct str){cached_body(o, a).p + strlen("\"metadata\":"), o->n_metadata};
 }
 
 struct str cached_text(const struct cached *o, struct arena *a)
 {
+	if (o->is_packed) {
+		_cleanup_(cached_unrefp) struct cached *whole = cached_whole(o);
+		return cached_text(whole, a);
+	}
 	const struct version *hub = &o->kind->versions[0];
 	struct str parts[] = {STR("{\"kind\":\""), str_of(o->kind->kind), STR("\",\"apiVersion\":\""), str_of(hub->group),
 		hub->group[0] ? STR("/") : STR(""), str_of(hub->name), STR("\",")};
@@ -773,10 +761,10 @@ static char *make_text(const struct cached *o)
 {
 	struct frame f = frame_of(o);
 	_cleanup_(arena_done) struct arena a;
-	char scratch[SCRATCH_SIZE];
+	char scratch[CACHED_SCRATCH];
 	struct object *object;
 
-	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
+	arena_init_with(&a, CACHED_DECODE_CEILING, scratch, sizeof(scratch));
 	bool is_read = cached_object(&object, o, &a) == 0;
 	assert(is_read);
 	(void)is_read;
@@ -812,6 +800,7 @@ static bool is_added(const struct cached *o, const struct version *v)
 
 size_t cached_pieces(const struct cached *o, const struct version *v)
 {
+	assert(!o->is_packed);
 	return o->fields ? CACHED_FIELDS + 2 * o->fields->n_times + 2 : is_added(o, v) ? CACHED_FIELDS : 1;
 }
 
@@ -832,6 +821,7 @@ struct str cached_piece(const struct cached *o, const struct version *v, size_t 
 	struct str own = cached_own(o);
 	const size_t n_before = o->fields ? o->fields_at : own.n;
 
+	assert(!o->is_packed);
 	if (i >= CACHED_FIELDS) {
 		return o->fields ? piece_of_fields(o, i - CACHED_FIELDS) : STR("");
 	}

@@ -52,8 +52,9 @@ static void check_added(struct arena *a, const struct cached *o, const struct js
 	}
 }
 
-static void check_version(struct arena *a, const struct cached *o, const struct version *v)
+static void check_version(struct arena *a, const struct cached *packed, const struct version *v)
 {
+	_cleanup_(cached_unrefp) struct cached *o = cached_whole(packed);
 	struct buf text;
 
 	buf_init(&text, (size_t)1 << 30);
@@ -61,7 +62,7 @@ static void check_version(struct arena *a, const struct cached *o, const struct 
 	for (size_t i = 0; i < cached_pieces(o, v); i++) {
 		buf_add_str(&text, cached_piece(o, v, i));
 	}
-	check(text.n == 1 + cached_shown_size(o, v));
+	check(text.n == 1 + cached_shown_size(packed, v));
 	struct json *shown = parse(a, buf_str(&text));
 	if (text.n > 1 + cached_body_size(o)) {
 		check(version_is_own(v, o->kind));
