@@ -11,6 +11,7 @@
 #include "cli/common/terminal.h"
 #include "cli/export/export_form.h"
 #include "cli/fsck/fsck_store.h"
+#include "storage/cache/bases.h"
 #include "storage/keys.h"
 
 #include <errno.h>
@@ -82,6 +83,7 @@ struct walk {
 	struct buf line;
 	const struct kind *kind; /* of the range that is being read */
 	struct progress progress;
+	struct base_shelf shelf; /* of what stored values continue */
 	struct buf *err;
 };
 
@@ -209,7 +211,8 @@ static int write_object(struct walk *w, const struct kind *k, const struct stora
 {
 	struct object *o;
 	arena_clear(&w->object);
-	if (object_decode_stored(&o, k, kv->value, kv->mod_revision, &w->object)) {
+	if (base_shelf_fetch(&w->shelf, kv->value, w->revision) ||
+		object_decode_stored(&o, k, kv->value, kv->mod_revision, &w->object)) {
 		buf_printf(w->err,
 			"the object at " STR_FMT " cannot be read, and nothing is left out silently: see annals fsck",
 			STR_ARG(kv->key));
@@ -270,7 +273,7 @@ static int walk(struct walk *w)
 /* 0, with the number of objects and the revision; or -errno with a sentence in err. */
 static int export_walk(const struct export_options *options, uint64_t *ret_n, int64_t *ret_revision, struct buf *err)
 {
-	struct walk w = {.options = options, .err = err};
+	struct walk w = {.options = options, .err = err, .shelf = {.storage = options->storage, .prefix = options->prefix}};
 	sha256_init(&w.digest);
 	arena_init(&w.keys, KEY_BYTES);
 	arena_init(&w.object, ARENA_BYTES);
@@ -279,6 +282,7 @@ static int export_walk(const struct export_options *options, uint64_t *ret_n, in
 	int r = walk(&w);
 	*ret_n = w.n;
 	*ret_revision = w.revision;
+	base_shelf_done(&w.shelf);
 	buf_done(&w.line);
 	arena_done(&w.object);
 	arena_done(&w.keys);

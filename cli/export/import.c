@@ -361,7 +361,8 @@ static void import_init(struct import *im, const struct import_options *options,
 	/* Histories, uids or namespaces: 100 bytes each. A file with more uids or namespaces is
 	 * refused. */
 	enum { NAMES_BYTES = 256 << 20, NAMES_MAX = 1 << 20 };
-	*im = (struct import){.options = options, .err = err, .fd = -1};
+	*im = (struct import){
+		.options = options, .err = err, .fd = -1, .shelf = {.storage = options->storage, .prefix = options->prefix}};
 	arena_init(&im->names, NAMES_BYTES);
 	map_init(&im->histories, NAMES_MAX);
 	map_init(&im->present_uids, NAMES_MAX);
@@ -379,6 +380,7 @@ static void import_done(struct import *im)
 	map_done(&im->present_uids);
 	map_done(&im->histories);
 	arena_done(&im->names);
+	base_shelf_done(&im->shelf);
 	mem_free(im->told_of);
 	mem_free(im->order);
 	mem_free(im->edges);
@@ -437,6 +439,13 @@ static void say_counts(const struct import_options *options, const struct import
 {
 	printf("%s%" PRIu64 " created, %" PRIu64 " there already, %" PRIu64 " replaced, %" PRIu64 " left as they are\n",
 		options->is_rehearsal ? "would be: " : "", c->created, c->same, c->replaced, c->skipped);
+}
+
+int import_decode(struct import *im, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a)
+{
+	int r = base_shelf_fetch(&im->shelf, kv->value, 0);
+
+	return r ? r : object_decode_stored(ret, k, arena_dup(a, kv->value), kv->mod_revision, a);
 }
 
 int import_run(const struct import_options *options, int fd, struct import_counts *ret, struct buf *err)

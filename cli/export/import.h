@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/options.h"
 #include "cli/common/terminal.h"
+#include "storage/cache/bases.h"
 #include "storage/engine/plan.h"
 #include "storage/storage.h"
 
@@ -102,11 +103,15 @@ struct import {
 	unsigned char salt[SALT_SIZE]; /* new uids are derived from it */
 	bool has_salt;
 	struct arena names; /* of the maps */
+	struct base_shelf shelf; /* of what stored values continue */
 	uint64_t n_troubles;
 	struct progress progress;
 	struct import_counts counts;
 	struct buf *err;
 };
+
+/* object_decode_stored() of a value that etcd has, which may continue a base. Returns 0, or another number: it cannot be read. */
+int import_decode(struct import *im, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a);
 
 /* ---- import.c: the input ---- */
 

@@ -387,7 +387,7 @@ static int check_size(struct import *im, struct item *i, struct arena *a)
 static int meet_item(struct import *im, struct item *i, const struct storage_step *got, struct arena *a)
 {
 	struct object *present = NULL;
-	if (got->n_kvs && object_decode_stored(&present, i->object->kind, got->kvs[0].value, got->kvs[0].mod_revision, a)) {
+	if (got->n_kvs && import_decode(im, &present, i->object->kind, &got->kvs[0], a)) {
 		return 0; /* the next look reports it */
 	}
 	return present ? keep_uid(im, i, present) : 0;
@@ -398,7 +398,7 @@ static int compare_item(struct import *im, struct item *i, const struct storage_
 	struct entry *e = &im->entries[i->at];
 	struct object *present = NULL;
 	int r = check_namespace(im, i, a);
-	if (got->n_kvs && object_decode_stored(&present, i->object->kind, got->kvs[0].value, got->kvs[0].mod_revision, a)) {
+	if (got->n_kvs && import_decode(im, &present, i->object->kind, &got->kvs[0], a)) {
 		import_tell(im, e, i->object, "what is stored of this name cannot be read: see annals fsck");
 		return r;
 	}

@@ -250,7 +250,7 @@ static void sending_judge_present(struct writer *w, struct sending *s, struct ar
 	struct entry *e = &im->entries[s->item->at];
 	const struct storage_kv *kv = plan_present(&s->plan);
 	struct object *present = NULL;
-	if (kv && object_decode_stored(&present, s->item->object->kind, kv->value, kv->mod_revision, a)) {
+	if (kv && import_decode(im, &present, s->item->object->kind, kv, a)) {
 		e->state = ENTRY_SKIP;
 		import_trouble(
 			im, e->line, s->item->object, STR("what is stored of this name cannot be read: see annals fsck"));
@@ -331,8 +331,7 @@ static int sending_read_present(struct writer *w, struct sending *s, struct aren
 		error = sending_fail(w, s, r.op.message);
 	} else if (r.n_kvs == 0) {
 		w->im->entries[s->item->at].state = ENTRY_NEW;
-	} else if (object_decode_stored(
-			   &present, s->item->object->kind, arena_dup(a, r.kvs[0].value), r.kvs[0].mod_revision, a)) {
+	} else if (import_decode(w->im, &present, s->item->object->kind, &r.kvs[0], a)) {
 		error = sending_fail(w, s, "what is stored of this name cannot be read");
 	} else if (!import_replace(w->im, s->item->object, present, a, &why)) {
 		buf_addc(&why, '\0');

@@ -111,7 +111,8 @@ static bool pair_decide(struct fsck *f, struct key_pair *p, const struct fsck_in
 	if (!kv) {
 		return true;
 	}
-	if (object_decode_stored(&s.object, id->kind, kv->value, kv->mod_revision, &p->arena)) {
+	if (base_shelf_fetch(&f->shelf, kv->value, 0) ||
+		object_decode_stored(&s.object, id->kind, kv->value, kv->mod_revision, &p->arena)) {
 		return false;
 	}
 	*ret_is_wanted = wanted_value(f, index, &s, &p->arena, p->entry_key, ret_value);
@@ -238,7 +239,7 @@ static void on_owner(struct fsck *f, struct question *q)
 			arena_printf(&f->page, "there is no such object, but the entry " STR_FMT, STR_ARG(q->key)));
 		return;
 	}
-	if (object_decode_stored(&s.object, q->id.kind, r->kvs[0].value, r->kvs[0].mod_revision, &f->page)) {
+	if (fsck_decode(f, &s.object, q->id.kind, &r->kvs[0], &f->page)) {
 		return; /* reported as a finding of the object */
 	}
 	if (!wanted_value(f, q->index, &s, &f->page, q->key, &value)) {

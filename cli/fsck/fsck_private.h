@@ -10,6 +10,7 @@
 #include "api/model/kind.h"
 #include "base/hash_table.h"
 #include "cli/common/terminal.h"
+#include "storage/cache/bases.h"
 #include "storage/engine/plan.h"
 #include "storage/keys.h"
 #include "storage/storage.h"
@@ -76,6 +77,7 @@ struct fsck {
 	struct hash_table uids; /* of the objects so far */
 	struct arena seen;      /* holds them */
 	struct progress progress;
+	struct base_shelf shelf; /* of what stored values continue */
 	struct buf err;
 };
 
@@ -102,6 +104,10 @@ struct question *fsck_question(struct fsck *f, struct str key, void (*answer)(st
 /* 0, or -EIO with a sentence in f->err. */
 int fsck_ask(struct fsck *f, struct question *q);
 int fsck_answer_all(struct fsck *f);
+
+/* object_decode_stored() of a value read at f->revision, which may continue a base. Returns also -EIO, with a sentence in
+ * f->err, or -ENOENT or -EBADMSG: the base is not there, or damaged. */
+int fsck_decode(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a);
 
 /* Every check of one object. */
 int fsck_check_object(struct fsck *f, const struct subject *s);

@@ -252,8 +252,7 @@ static void on_history(struct fsck *f, struct question *q)
 	struct object *history;
 	char digest[DIGEST_SIZE];
 	if (q->range.n_kvs == 0 || !meta_controller(&revision->meta, &owner) ||
-		object_decode_stored(&history, q->id.kind, q->range.kvs[0].value, q->range.kvs[0].mod_revision, &f->page) ||
-		!str_eq(history->meta.uid, owner.uid)) {
+		fsck_decode(f, &history, q->id.kind, &q->range.kvs[0], &f->page) || !str_eq(history->meta.uid, owner.uid)) {
 		return;
 	}
 	digest_of(digest, json_gets(revision->fields, "data"), &f->page);
@@ -330,8 +329,15 @@ static bool read_id(const struct kind *k, struct str rest, struct object_id *ret
 static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv)
 {
 	const struct kind *k = s->id.kind;
-	int r = object_decode_stored(&s->object, k, kv->value, kv->mod_revision, &f->page);
-	if (r == OBJECT_WRONG_VERSION) {
+	int r = fsck_decode(f, &s->object, k, kv, &f->page);
+	struct str base = packed_base_name(kv->value);
+	if (r == -EIO) {
+		return r;
+	}
+	if (r == -ENOENT || r == -EBADMSG) {
+		fsck_find(f, "base", s->title, kv->key, "its value continues the base " STR_FMT ", which %s", STR_ARG(base),
+			r == -ENOENT ? "does not exist" : "is damaged");
+	} else if (r == OBJECT_WRONG_VERSION) {
 		struct str version = object_stored_version(kv->value, &f->page);
 		f->report.census.unknown[k->index]++;
 		fsck_find(f, "version", s->title, kv->key, "it is stored as \"" STR_FMT "\", a version that is not known here",
@@ -340,6 +346,24 @@ static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv
 		fsck_find(f, "value", s->title, kv->key, "its value is no %s", k->kind);
 	}
 	return r;
+}
+
+int fsck_decode(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a)
+{
+	int r = base_shelf_fetch(&f->shelf, kv->value, f->revision);
+	if (r == -EIO) {
+		buf_printf(&f->err, "etcd does not answer when it is asked for what " STR_FMT " continues", STR_ARG(kv->key));
+	}
+	return r ? r : object_decode_stored(ret, k, kv->value, kv->mod_revision, a);
+}
+
+/* Bases that no object uses are no mistake: the servers remove them. */
+static void check_base(struct fsck *f, const struct storage_kv *kv, struct str name)
+{
+	_cleanup_(base_unrefp) struct base *b = base_read(name, kv->value);
+	if (!b) {
+		fsck_find(f, "base", kv->key, kv->key, "its value is no base of that name: it is damaged");
+	}
 }
 
 static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct str directory)
@@ -363,8 +387,9 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 	}
 	s->key = kv->key;
 	s->title = object_id_title(&s->id, &f->page);
-	if (decode(f, s, kv)) {
-		return 0;
+	int r = decode(f, s, kv);
+	if (r) {
+		return r == -EIO ? r : 0;
 	}
 	f->report.census.stored[k->index][s->object->stored_version - k->versions]++;
 	return fsck_check_object(f, s);
@@ -415,8 +440,12 @@ static bool is_known(struct fsck *f, struct str key)
 
 static int check_key(struct fsck *f, const struct storage_kv *kv)
 {
-	struct str objects = key_objects_prefix(&f->page, f->prefix), rest;
+	struct str objects = key_objects_prefix(&f->page, f->prefix), bases = key_bases(&f->page, f->prefix), rest;
 	f->report.n_keys++;
+	if (str_starts(kv->key, bases)) {
+		check_base(f, kv, (struct str){kv->key.p + bases.n, kv->key.n - bases.n});
+		return 0;
+	}
 	if (str_starts(kv->key, objects)) {
 		return check_object_key(f, kv, objects);
 	}
@@ -456,8 +485,11 @@ static int fsck_read_all(struct fsck *f, struct str directory)
 
 int fsck_walk(const struct fsck_options *options, struct fsck_report *report, int64_t *ret_revision, struct buf *err)
 {
-	struct fsck f = {
-		.storage = options->storage, .prefix = options->prefix, .repairs = options->repairs, .report = *report};
+	struct fsck f = {.storage = options->storage,
+		.prefix = options->prefix,
+		.repairs = options->repairs,
+		.report = *report,
+		.shelf = {.storage = options->storage, .prefix = options->prefix}};
 	_cleanup_(mem_freep) char *directory = mem_printf(STR_FMT "/", STR_ARG(options->prefix));
 	buf_init(&f.err, 64 * 1024);
 	arena_init(&f.page, (size_t)256 << 20);
@@ -468,6 +500,7 @@ int fsck_walk(const struct fsck_options *options, struct fsck_report *report, in
 	buf_add_str(err, buf_str(&f.err));
 	*report = f.report;
 	*ret_revision = f.revision;
+	base_shelf_done(&f.shelf);
 	hash_table_done(&f.uids);
 	arena_done(&f.seen);
 	arena_done(&f.page);
