@@ -5,6 +5,7 @@
  * behind a read index. */
 #include "server/write/write.h"
 
+#include "api/model/packed.h"
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/limits.h"
@@ -14,6 +15,7 @@
 #include "storage/keys.h"
 
 #include <assert.h>
+#include <errno.h>
 
 enum { WAIT_FOR_CACHE_MS = 10000 };
 
@@ -130,12 +132,20 @@ static int write_set_present(struct request *q, struct write *w, struct str text
 	return error ? write_refuse_stored(q, w, error) : 0;
 }
 
-/* kv: NULL when it is not there. */
+/* kv: NULL when it is not there. If it continues a base that the cache has not seen yet, nothing is known of it. */
 static int write_take_stored(struct request *q, struct write *w, const struct storage_kv *kv)
 {
 	w->present = NULL;
 	w->present_is = TEXT_STORED;
-	return kv ? write_set_present(q, w, arena_dup(q->a, kv->value), kv->mod_revision) : 0;
+	w->lacks_base = false;
+	if (!kv) {
+		return 0;
+	}
+	struct str text = kv->value;
+	int r = packed_open(&text, kv->value, q->a);
+	w->lacks_base = r == -ENOENT;
+	text = text.p == kv->value.p ? arena_dup(q->a, text) : text;
+	return w->lacks_base ? 0 : write_set_present(q, w, text, kv->mod_revision);
 }
 
 static int write_take_cached(struct request *q, struct write *w, const struct cached *o)
@@ -233,6 +243,7 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 		.after = w->decision == DECIDE_PUT ? w->object : NULL,
 		.revision = w->present ? w->present->mod_revision : 0,
 		.stored = w->stored,
+		.bases = cache_bases(q->server->options.cache),
 		.lease = lease,
 		.ticket = &w->ticket,
 		.namespace_guard = w->namespace_guard,
@@ -255,6 +266,7 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 			.after = beside,
 			.revision = beside->mod_revision,
 			.stored = w->beside.stored,
+			.bases = cache_bases(q->server->options.cache),
 			.ticket = &w->beside.ticket,
 		};
 		plan_change(&q->plan, &other);
@@ -300,12 +312,14 @@ static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
 	bool guards_others =
-		w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend || w->beside.object;
+		w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend || w->beside.object ||
+		q->plan.needs_base;
 
 	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 	plan_judge(&q->plan, q->server->options.agreement);
 	int r = (!w->extend && plan_is_as_expected(&q->plan) && history_refuse(q, w)) || write_take_present(q, w);
 
+	guards_others |= w->lacks_base;
 	plan_clear(&q->plan);
 	if (r) {
 		write_refuse(q);
@@ -350,7 +364,7 @@ static void write_looked(struct request *q)
 	enum storage_result r = q->plan.txn.op.result;
 	struct write *w = q->state;
 	const struct storage_kv *got = r == STORAGE_OK && !q->plan.txn.succeeded ? plan_present(&q->plan) : NULL;
-	bool is_ours = got && w->decision == DECIDE_PUT && !plan_is_as_expected(&q->plan) && str_eq(got->value, w->stored);
+	bool is_ours = got && w->decision == DECIDE_PUT && plan_is_there(&q->plan);
 
 	if (is_ours) {
 		write_took_effect(q, w, got->mod_revision);

@@ -121,6 +121,7 @@ struct write {
 	struct str key;
 	struct str present_text;
 	enum write_text present_is;
+	bool lacks_base;                     /* the present object cannot be read before the cache has seen its base */
 	bool has_beyond;                     /* the object has fields that its version cannot show */
 	enum plan_namespace namespace_guard; /* the namespace must be as admission saw it, in the same transaction */
 	int64_t namespace_revision;          /* mod revision admission saw; 0: not there */

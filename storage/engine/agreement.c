@@ -3,6 +3,7 @@
  * time; a thread that comes meanwhile leaves a mark and returns. The order within a step is the
  * protocol's. Hashes that are no longer common are taken back before a replica acknowledges
  * anything, or changes what it writes. */
+#include "api/model/packed.h"
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "base/ids.h"
@@ -499,7 +500,8 @@ enum agreement_writing agreement_write(struct agreement *a, const struct kind *k
 	pthread_mutex_lock(&a->lock);
 	enum agreement_writing writing = writing_now(a, k);
 	if (writing == AGREEMENT_MAY_WRITE) {
-		*ret = (struct agreement_ticket){a->encodes[k->index], a->key, a->mod};
+		bool may_pack = k->is_packed && a->view && agreement_knows_form(&a->self, a->view, k, PACKED_FORM);
+		*ret = (struct agreement_ticket){a->encodes[k->index], a->key, a->mod, may_pack};
 		assert(ret->version && ret->revision > 0);
 	} else if (why) {
 		explain_writing(a, k, why);

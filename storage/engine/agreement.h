@@ -67,6 +67,7 @@ struct agreement_ticket {
 	const struct version *version;
 	struct str key; /* lives as long as the agreement */
 	int64_t revision;
+	bool may_pack; /* all live replicas read values in packed form (api/model/packed.h) */
 };
 static inline struct storage_compare agreement_guard(const struct agreement_ticket *ticket)
 {
@@ -117,8 +118,8 @@ struct str agreement_id(const struct agreement *a); /* ID: lives as long as the 
 struct agreement_version {
 	struct str encodes; /* "annals.dev/v1"; empty: does not write the kind */
 	struct str wants;
-	const struct str *decodes, *serves;
-	size_t n_decodes, n_serves;
+	const struct str *decodes, *serves, *forms; /* forms: of values, besides their plain text */
+	size_t n_decodes, n_serves, n_forms;
 };
 struct agreement_replica {
 	struct str id, address;

@@ -6,6 +6,7 @@
  * tests can try each one. */
 #include "storage/engine/agreement_table.h"
 
+#include "api/model/packed.h"
 #include "base/json.h"
 
 #include <assert.h>
@@ -65,6 +66,11 @@ static void write_kind(const struct agreement_self *self, const struct kind *k, 
 	write_versions(self, k, is_known, out);
 	BUF_LITERAL(out, ",\"serves\":");
 	write_versions(self, k, is_served, out);
+	if (k->is_packed) {
+		BUF_LITERAL(out, ",\"forms\":[");
+		json_encode_string(out, PACKED_FORM);
+		buf_addc(out, ']');
+	}
 	buf_addc(out, '}');
 }
 
@@ -150,7 +156,8 @@ static const char *read_kind(const struct json *j, struct arena *a, struct agree
 		return "a kind's versions are no names of versions";
 	}
 	if (!read_versions(json_gets(j, "decodes"), a, &v->decodes, &v->n_decodes) ||
-		!read_versions(json_gets(j, "serves"), a, &v->serves, &v->n_serves)) {
+		!read_versions(json_gets(j, "serves"), a, &v->serves, &v->n_serves) ||
+		!read_versions(json_gets(j, "forms"), a, &v->forms, &v->n_forms)) {
 		return "a kind's versions are no list of versions";
 	}
 	return v->encodes.n == 0 || has_version(v, v->encodes) ? NULL
@@ -531,6 +538,27 @@ static const struct agreement_replica *find_hindrance(
 		}
 	}
 	return NULL;
+}
+
+static bool has_form(const struct agreement_version *v, struct str form)
+{
+	size_t i = 0;
+	while (i < v->n_forms && !str_eq(v->forms[i], form)) {
+		i++;
+	}
+	return i < v->n_forms;
+}
+
+bool agreement_knows_form(
+	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, struct str form)
+{
+	for (size_t i = 0; i < v->n_replicas; i++) {
+		const struct agreement_replica *r = &v->replicas[i];
+		if (is_other(self, r) && (!is_understood(r) || (takes_part(self, r, k) && !has_form(version_of(r, k), form)))) {
+			return false;
+		}
+	}
+	return !v->is_overfull;
 }
 
 static bool is_encoded(

@@ -6,6 +6,7 @@
  *   {"address":"10.0.0.7:6443","kinds":{"dependents.annals.dev":{"encodes":"annals.dev/v1","wants":"annals.dev/v1",
  *    "decodes":["annals.dev/v1","annals.dev/v1beta1"],"serves":["annals.dev/v1","annals.dev/v1beta1"]}}}
  *
+ * A kind whose values may be in compressed form also has "forms":["annals.dev/zstd"] (api/model/packed.h).
  * Unknown members and kinds are ignored. A registration that is under no lease, or is not of this form, has a `problem`: it may be that of a replica
  * which does anything. The caller holds the agreement's lock for a table; a view is immutable. */
 #ifndef STORAGE_ENGINE_AGREEMENT_TABLE_H
@@ -46,6 +47,10 @@ struct agreement_choice agreement_choose(
  * come later see it first. *ret_waits_for: a replica that has yet to see it. */
 bool agreement_may_write(const struct agreement_self *self, const struct agreement_view *v, const struct kind *k,
 	const struct version *encodes, int64_t since, const struct agreement_replica **ret_waits_for);
+
+/* Returns true when all replicas that write the kind can read values in that form. */
+bool agreement_knows_form(
+	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k, struct str form);
 
 /* Returns true when all replicas that write the kind write this version. */
 bool agreement_is_common(

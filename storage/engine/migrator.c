@@ -304,6 +304,54 @@ bool record_remove(struct migrator *m, const struct cached *old, struct arena *a
 	return may && record_write(m, &c, NULL, a);
 }
 
+/* ---- bases that no object uses (storage/engine/plan.c) ---- */
+
+/* A base that has just come, or whose object is just being replaced, may be used in a moment. */
+enum { SWEEP_MAX = 40, UNUSED_MS = 5000 };
+
+/* An object that cannot be read here may use any base. */
+static bool is_all_readable(struct migrator *m)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		struct cache_census census = {0};
+		if (kind_at(i)->is_packed) {
+			cache_census(m->options.cache, kind_at(i), &census);
+		}
+		if (census.n_unknown + census.n_unreadable > 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Removes some of them. Where the guards fail, somebody has begun to use the base, or may have. Returns true
+ * if there may be more. */
+static bool bases_sweep(struct migrator *m)
+{
+	int64_t revision = cache_revision(m->options.cache); /* first: what comes later is guarded */
+	struct base_unused unused[SWEEP_MAX];
+	struct plan plans[SWEEP_MAX], *all[SWEEP_MAX];
+	struct arena a;
+
+	size_t n = is_all_readable(m) ? bases_unused(cache_bases(m->options.cache), UNUSED_MS, unused, SWEEP_MAX) : 0;
+	bool is_done = n > 0;
+	arena_init(&a, (size_t)1 << 20);
+	for (size_t i = 0; i < n; i++) {
+		all[i] = &plans[i];
+		plan_init(&plans[i], &a, m->options.prefix);
+		plan_remove_base(&plans[i], &unused[i], revision);
+		plans[i].txn.op.timeout_ms = STORE_TIMEOUT_MS;
+	}
+	plans_wait(all, n, m->options.storage);
+	for (size_t i = 0; i < n; i++) {
+		is_done &= plans[i].txn.op.result == STORAGE_OK && plans[i].txn.succeeded;
+		plan_clear(&plans[i]);
+		base_unref(unused[i].base);
+	}
+	arena_done(&a);
+	return n == SWEEP_MAX && is_done;
+}
+
 /* ---- the thread ---- */
 
 static void migrator_look(struct migrator *m)
@@ -374,8 +422,11 @@ static int64_t migrator_work(struct migrator *m, bool is_notified)
 			migrator_look(m);
 		}
 	}
+	if (now_ms >= m->sweep_at_ms) {
+		m->sweep_at_ms = bases_sweep(m) ? now_ms : now_ms + m->options.poll_ms;
+	}
 	until_ms = m->run.kind && m->lock_revision ? run_on(m) : m->migrations_at_ms;
-	return MIN(until_ms, m->migrations_at_ms);
+	return MIN(until_ms, MIN(m->migrations_at_ms, m->sweep_at_ms));
 }
 
 static bool wait_until(struct migrator *m, int64_t until_ms, bool *ret_notified)

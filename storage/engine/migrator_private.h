@@ -62,6 +62,7 @@ struct migrator {
 	int64_t lock_revision, lock_lease; /* of PREFIX/migrator; 0: somebody else has it */
 	int64_t lock_at_ms;                /* when to try again */
 	int64_t migrations_at_ms;          /* when to look at everything again */
+	int64_t sweep_at_ms;               /* when to look for bases that no object uses */
 	int64_t looked_at;                 /* the cache's revision before everything was looked at last */
 	bool has_rest;                     /* that look left something to be written later */
 	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */

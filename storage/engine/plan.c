@@ -277,6 +277,156 @@ static void plan_history(struct plan *p, const struct plan_change *c)
 	}
 }
 
+/* ---- values in compressed form ----
+ *
+ * A base must be in etcd as long as a value continues it. Three rules ensure that:
+ *
+ *   - An object begins to use a base only in a transaction that guards the base, and writes a key of the base's
+ *     group: an entry of the history's index, or the object itself where that is the group.
+ *   - Any other write of a revision stores it without a base.
+ *   - A base is removed only in a transaction with the guard that no key of its group has been written since a
+ *     revision after which no object used it.
+ *
+ * So what uses the base when it would be removed has begun to since that revision, and has written a key of the
+ * group: the guard fails. */
+
+enum {
+	FRAME_SMALL = 256, /* bytes: a frame that need not be smaller */
+	/* A frame that is larger than this part of one without a base makes a new base. A base of 3 KB
+	 * lasts for about 30 small changes then. */
+	FRAME_PART = 4,
+	BASE_MIN = 512, /* bytes of a frame that is worth a base */
+};
+
+struct packing {
+	struct plan *plan;
+	const struct plan_change *change;
+	struct str group;
+	struct buf frame, whole, value; /* frame: of the value; whole: without a base; value: of the key of a new base */
+};
+
+/* Returns the group of the bases that the value may continue, or an empty text. */
+static struct str packing_group(const struct plan_change *c, struct arena *a)
+{
+	struct history_place place;
+
+	if (!c->bases) {
+		return STR("");
+	}
+	if (!c->kind->history) {
+		return object_id_key(&(struct object_id){c->kind, c->ns, c->name}, STR(""), a);
+	}
+	return index_takes_place(c->before, c->after) && find_place(c->after, &place) ? key_history(a, STR(""), c->ns, place.owner)
+										     : STR("");
+}
+
+static struct str base_key(const struct plan *p, const struct base *b)
+{
+	return key_below(p->arena, key_bases(p->arena, p->prefix), base_name(b));
+}
+
+/* Writes the frame with this base, if it is small enough. */
+static bool packing_try(struct packing *k, const struct base *base)
+{
+	buf_clear(&k->frame);
+	if (!packed_make_frame(&k->frame, k->change->stored, base)) {
+		return false;
+	}
+	if (k->frame.n > FRAME_SMALL && k->whole.n == 0) {
+		packed_make_frame(&k->whole, k->change->stored, NULL);
+	}
+	return k->frame.n <= FRAME_SMALL || k->frame.n <= k->whole.n / FRAME_PART;
+}
+
+/* Makes a new base of the text. Returns NULL if that is not worth it. */
+static struct base *packing_new_base(struct packing *k, int64_t *ret_revision)
+{
+	if (k->whole.n == 0 && !packed_make_frame(&k->whole, k->change->stored, NULL)) {
+		return NULL;
+	}
+	if (k->group.n == 0 || k->group.n > BASE_GROUP_MAX || k->whole.n < BASE_MIN) {
+		return NULL;
+	}
+	struct base *base = base_make(k->group, k->change->stored, &k->value);
+	*ret_revision = base ? bases_revision(k->change->bases, base_name(base)) : 0;
+	return base;
+}
+
+/* Chooses the base, and writes the frame. Returns a reference to the base; NULL: there is none. */
+static struct base *packing_choose(struct packing *k, int64_t *ret_revision)
+{
+	_cleanup_(base_unrefp) struct base *newest = k->group.n > 0 ? bases_newest(k->change->bases, k->group, ret_revision) : NULL;
+
+	if (newest && packing_try(k, newest)) {
+		return take_ptr(newest);
+	}
+	_cleanup_(base_unrefp) struct base *made = packing_new_base(k, ret_revision);
+	if (made && packing_try(k, made)) {
+		return take_ptr(made);
+	}
+	buf_clear(&k->frame);
+	buf_add_str(&k->frame, buf_str(&k->whole));
+	return NULL;
+}
+
+/* Returns the compressed value of a change, in the plan's arena, with what its base needs in the plan; or the text
+ * itself, if that is not longer. */
+static struct str plan_pack_value(struct plan *p, const struct plan_change *c)
+{
+	struct packing k = {.plan = p, .change = c, .group = packing_group(c, p->arena)};
+	_cleanup_(buf_done) struct buf out;
+	struct str value = c->stored;
+	int64_t revision = 0;
+
+	buf_init(&k.frame, 2 * PACKED_TEXT_MAX);
+	buf_init(&k.whole, 2 * PACKED_TEXT_MAX);
+	buf_init(&k.value, 2 * PACKED_TEXT_MAX);
+	buf_init(&out, 2 * PACKED_TEXT_MAX);
+	struct base *base = packing_choose(&k, &revision);
+	if (k.frame.n > 0) {
+		packed_write(&out, c->kind->kind, buf_str(&k.frame), base);
+	}
+	if (out.n > 0 && !out.is_over && out.n < c->stored.n) {
+		value = arena_dup(p->arena, buf_str(&out));
+		if (base) {
+			struct str key = base_key(p, base);
+			p->needs_base = true;
+			plan_guard(p, storage_compare_mod(key, revision));
+			if (revision == 0) {
+				plan_put(p, key, arena_dup(p->arena, buf_str(&k.value)), 0);
+			}
+		}
+	}
+	base_unref(base);
+	buf_done(&k.frame);
+	buf_done(&k.whole);
+	buf_done(&k.value);
+	return value;
+}
+
+static struct str plan_value(struct plan *p, const struct plan_change *c)
+{
+	const struct kind *k = c->kind;
+
+	return c->ticket && c->ticket->may_pack && k->is_packed && k->is_packed(c->after) ? plan_pack_value(p, c) : c->stored;
+}
+
+void plan_remove_base(struct plan *p, const struct base_unused *unused, int64_t revision)
+{
+	struct str group = base_group(unused->base), key = base_key(p, unused->base);
+	struct str written = arena_printf(p->arena, STR_FMT STR_FMT, STR_ARG(p->prefix), STR_ARG(group));
+	bool is_directory = str_ends(group, STR("/"));
+
+	plan_guard(p, storage_compare_mod(key, unused->mod_revision));
+	plan_guard(p,
+		(struct storage_compare){.target = COMPARE_MOD,
+			.result = COMPARE_LESS,
+			.key = written,
+			.range_end = is_directory ? storage_prefix_end(p->arena, written) : STR(""),
+			.number = revision + 1});
+	plan_delete(p, key);
+}
+
 /* ---- objects ---- */
 
 static void plan_guard_namespace(struct plan *p, const struct plan_change *c)
@@ -310,6 +460,9 @@ void plan_change(struct plan *p, const struct plan_change *c)
 {
 	struct str key = object_key(p, c->kind, c->ns, c->name);
 
+	struct str value = STR("");
+	bool is_first = false;
+
 	assert(c->name.n > 0 && (c->stored.n > 0 || !c->after));
 	assert(c->before || c->revision == 0 || !(c->kind->references || c->kind->history));
 	plan_guard(p, storage_compare_mod(key, c->revision));
@@ -318,14 +471,17 @@ void plan_change(struct plan *p, const struct plan_change *c)
 		p->has_object = true;
 		p->revision = c->revision;
 		plan_look(p, key, !c->wants_present);
+		is_first = true;
 	}
 	plan_guard_namespace(p, c);
 	plan_guard_ticket(p, c->ticket);
 	if (c->after) {
-		plan_put(p, key, c->stored, c->lease);
+		value = plan_value(p, c);
+		plan_put(p, key, value, c->lease);
 	} else {
 		plan_delete(p, key);
 	}
+	p->value = is_first ? value : p->value;
 	plan_references(p, c);
 	plan_history(p, c);
 }
@@ -398,6 +554,7 @@ void plan_pack(struct plan *p, struct arena *arena, struct str stored)
 	}
 	pack_steps(arena, success, t->n_success, stored);
 	pack_steps(arena, t->failure, t->n_failure, stored);
+	p->value = p->value.p == stored.p ? stored : arena_dup(arena, p->value);
 	t->compares = compares;
 	t->success = success;
 	p->compares_cap = t->n_compares;
@@ -444,6 +601,13 @@ bool plan_is_as_expected(const struct plan *p)
 	const struct storage_kv *kv = plan_present(p);
 
 	return (kv ? kv->mod_revision : 0) == p->revision;
+}
+
+bool plan_is_there(const struct plan *p)
+{
+	const struct storage_kv *kv = plan_present(p);
+
+	return kv && !plan_is_as_expected(p) && str_eq(kv->value, p->value);
 }
 
 enum plan_outcome plan_judge(const struct plan *p, struct agreement *a)

@@ -14,6 +14,7 @@
 #define STORAGE_ENGINE_PLAN_H
 
 #include "api/model/kind.h"
+#include "storage/cache/bases.h"
 #include "storage/engine/agreement.h"
 #include "storage/storage.h"
 
@@ -34,6 +35,8 @@ struct plan {
 	bool has_object, has_ticket;    /* guards with looks: the object's is the first */
 	size_t ticket_look, clash_look; /* clash_look: the first that asks for another revision of a history */
 	size_t n_clash_looks;
+	struct str value;       /* of the planned object: its text, perhaps in compressed form */
+	bool needs_base;        /* a base that is guarded may go, or come, before the transaction */
 	int64_t number; /* the number that the planned revision is to have in its history */
 	struct agreement_ticket ticket;
 };
@@ -61,6 +64,8 @@ struct plan_change {
 	const struct object *after;  /* NULL: the object is removed */
 	int64_t revision;            /* mod revision of the stored object, which is guarded; 0: there must be none */
 	struct str stored;           /* the text of `after` */
+	/* The bases that a value in compressed form may continue. NULL: it continues none. */
+	struct bases *bases;
 	int64_t lease;
 	const struct agreement_ticket *ticket; /* NULL, or without a key: the process has no registration */
 	enum plan_namespace namespace_guard;
@@ -146,6 +151,11 @@ enum plan_outcome plan_judge(const struct plan *p, struct agreement *a);
 const struct storage_kv *plan_present(const struct plan *p);
 /* If the guards failed: returns true when the object is as expected. */
 bool plan_is_as_expected(const struct plan *p);
+
+/* If the guards failed: returns true when the first object is stored as this plan would have stored it. */
+bool plan_is_there(const struct plan *p);
+/* Removes a base that no object uses. revision: one at which none did; the caller has seen that afterwards. */
+void plan_remove_base(struct plan *p, const struct base_unused *unused, int64_t revision);
 
 /* Another revision of the same history. */
 struct plan_clash {

@@ -115,6 +115,38 @@ static void test_agreement_table__knows_what_was_put_ahead_of_the_watch(void **s
 	assert_table(t, "");
 }
 
+#define WITH(encodes, more)                                                                                            \
+	"{\"kinds\":{\"histories.annals.dev\":{\"encodes\":\"" encodes "\",\"decodes\":[\"annals.dev/v1\"]" more "}}}"
+#define V1 "annals.dev/v1"
+
+/* A value in a form that a live replica cannot read would be hidden from its clients. */
+static void test_agreement_table__a_form_is_known_when_all_writers_know_it(void **state)
+{
+	static const struct {
+		const char *other;
+		bool is_known;
+	} rows[] = {
+		{WITH(V1, ",\"forms\":[\"annals.dev/zstd\"]"), true},
+		{WITH(V1, ",\"forms\":[\"annals.dev/other\",\"annals.dev/zstd\"]"), true},
+		{WITH(V1, ",\"forms\":[\"annals.dev/other\"]"), false},
+		{WITH(V1, ""), false},
+		{WITH("", ""), true},
+		{VALUE, true},
+		{"what it does is unknown", false},
+	};
+	struct agreement_table *t = *state;
+	const struct kind *k = kind_by_hub(STR("annals.dev"), STR("histories"));
+	const struct agreement_self self = {.id = STR("own")};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int64_t at = 10 + 2 * (int64_t)i;
+		const struct storage_kv kvs[] = {kv(REGISTERED "other", rows[i].other, at), kv(REGISTERED "own", WITH(V1, ""), at)};
+		agreement_table_install(t, kvs, ARRAY_SIZE(kvs), false, at + 1);
+		_cleanup_(agreement_view_unrefp) struct agreement_view *v = agreement_table_view(t);
+		assert_int_equal(agreement_knows_form(&self, v, k, STR("annals.dev/zstd")), rows[i].is_known);
+	}
+}
+
 static void test_agreement_table__has_a_ceiling(void **state)
 {
 	struct agreement_table *t = *state;
@@ -279,6 +311,7 @@ int main(void)
 		CASE(test_agreement_table__is_what_was_read_and_what_came_then),
 		CASE(test_agreement_table__takes_nothing_twice),
 		CASE(test_agreement_table__knows_what_was_put_ahead_of_the_watch),
+		CASE(test_agreement_table__a_form_is_known_when_all_writers_know_it),
 		CASE(test_agreement_table__has_a_ceiling),
 		CASE(test_agreement_table__views_stay_what_they_were),
 		CASE(test_agreement_value__says_what_is_written_and_understood),
