@@ -401,6 +401,7 @@ static void open_agreement(struct instance *i)
 		.prefix = str_of(o->prefix),
 		.versions = o->flags->storage_versions,
 		.is_standalone = !o->delegation,
+		.is_plain = !o->flags->compress_history,
 		.address = buf_str(&address),
 		.lease_s = o->flags->replica_lease_ms / 1000,
 		.registers_later = true,
@@ -433,6 +434,7 @@ static void open_migrator(struct instance *i)
 		.is_standalone = !i->delegation,
 		.mode = f->storage_migration,
 		.rate = f->storage_migration_rate,
+		.is_plain = !f->compress_history,
 		.on_notice = on_migrator_notice,
 		.ctx = i,
 	});

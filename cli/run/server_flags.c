@@ -41,6 +41,7 @@ void server_flags_init(struct server_flags *f)
 		.event_ttl_ms = 60 * 60 * 1000,
 		.storage_migration_mode = "Auto",
 		.storage_migration_rate = 1000,
+		.compress_history = true,
 		.replica_lease_ms = 10 * 1000,
 		.logging_format = "text",
 		.audit_log_format = "json",
@@ -92,6 +93,10 @@ size_t server_flags_rows(struct server_flags *f, struct option *ret)
 			"well."),
 		{"storage-migration-rate", OPTION_INT, &f->storage_migration_rate, "N",
 			"How many objects a second are rewritten at most; 0: as many as possible.", 0, 1000000},
+		FLAG("compress-history", OPTION_BOOL, &f->compress_history, NULL,
+			"Store recorded states and Histories in compressed form, once all servers can read it. With false on one "
+			"server, none writes that form, and that server rewrites what is stored so: before a downgrade to a build "
+			"that cannot read it."),
 		{"replica-lease-duration", OPTION_DURATION, &f->replica_lease_ms, "DURATION",
 			"How long the other servers wait for one that has died before the stored version changes; whole "
 			"seconds.",

@@ -41,6 +41,7 @@ struct server_flags {
 	struct option_strings feature_gates, storage_version;
 	const char *storage_migration_mode;
 	int64_t storage_migration_rate; /* objects a second; 0: no limit */
+	bool compress_history;
 	int64_t replica_lease_ms;
 	int64_t max_requests_inflight, max_mutating_requests_inflight, max_watches_inflight;
 	int64_t http2_max_streams;
@@ -63,7 +64,7 @@ struct server_flags {
 	enum log_format log_format;
 };
 
-#define SERVER_FLAGS_MAX 52
+#define SERVER_FLAGS_MAX 53
 void server_flags_init(struct server_flags *f);
 void server_flags_done(struct server_flags *f);
 /* Appends the rows to a table that has room for SERVER_FLAGS_MAX more; returns how many. */

@@ -260,6 +260,7 @@ static void self_init(struct agreement *a, const struct agreement_nature *nature
 	self->address = address_shown(a, a->options.address);
 	self->wanted = a->options.versions;
 	self->is_standalone = a->options.is_standalone;
+	self->is_plain = a->options.is_plain;
 	for (size_t i = 0; i < kind_count(); i++) {
 		assert(kind_at(i)->n_versions < 32);
 		self->knows[i] = nature->knows ? nature->knows[i] : (UINT32_C(1) << kind_at(i)->n_versions) - 1;
@@ -500,7 +501,8 @@ enum agreement_writing agreement_write(struct agreement *a, const struct kind *k
 	pthread_mutex_lock(&a->lock);
 	enum agreement_writing writing = writing_now(a, k);
 	if (writing == AGREEMENT_MAY_WRITE) {
-		bool may_pack = k->is_packed && a->view && agreement_knows_form(&a->self, a->view, k, PACKED_FORM);
+		bool may_pack =
+			k->is_packed && !a->self.is_plain && a->view && agreement_knows_form(&a->self, a->view, k, PACKED_FORM);
 		*ret = (struct agreement_ticket){a->encodes[k->index], a->key, a->mod, may_pack};
 		assert(ret->version && ret->revision > 0);
 	} else if (why) {

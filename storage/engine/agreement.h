@@ -40,6 +40,7 @@ struct agreement_options {
 	struct str prefix;                /* "/annals" */
 	struct storage_versions versions; /* wanted */
 	bool is_standalone;               /* which kinds and versions there are */
+	bool is_plain;                    /* no replica may write values in compressed form */
 	struct str address;               /* for people: host, port */
 	int64_t lease_s;                  /* 0: 10 */
 	bool registers_later;             /* not before agreement_register_now() */

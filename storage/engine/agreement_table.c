@@ -66,7 +66,7 @@ static void write_kind(const struct agreement_self *self, const struct kind *k, 
 	write_versions(self, k, is_known, out);
 	BUF_LITERAL(out, ",\"serves\":");
 	write_versions(self, k, is_served, out);
-	if (k->is_packed) {
+	if (k->is_packed && !self->is_plain) {
 		BUF_LITERAL(out, ",\"forms\":[");
 		json_encode_string(out, PACKED_FORM);
 		buf_addc(out, ']');

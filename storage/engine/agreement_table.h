@@ -19,7 +19,7 @@ struct agreement_self {
 	struct str id, address;
 	struct storage_versions wanted;
 	uint32_t knows[KIND_COUNT_MAX]; /* by kind->index: the versions that it encodes and decodes, as bits */
-	bool is_standalone;
+	bool is_standalone, is_plain;   /* is_plain: says that it reads no compressed values, so that nobody writes them */
 };
 
 enum agreement_reason {

@@ -307,7 +307,10 @@ bool record_remove(struct migrator *m, const struct cached *old, struct arena *a
 /* ---- bases that no object uses (storage/engine/plan.c) ---- */
 
 /* A base that has just come, or whose object is just being replaced, may be used in a moment. */
-enum { SWEEP_MAX = 40, UNUSED_MS = 5000 };
+enum {
+	SWEEP_MAX = 40, /* in one round; others follow in the next one */
+	UNUSED_MS = 5000,
+};
 
 /* An object that cannot be read here may use any base. */
 static bool is_all_readable(struct migrator *m)
@@ -350,6 +353,75 @@ static bool bases_sweep(struct migrator *m)
 	}
 	arena_done(&a);
 	return n == SWEEP_MAX && is_done;
+}
+
+/* ---- compressed values that are to be plain text ---- */
+
+enum {
+	UNPACK_MAX = 40,          /* objects in one round, all at once; others follow in the next one */
+	UNPACK_BYTES = 512 << 10, /* bytes of their texts; the object that crosses it is the last one of the round */
+};
+
+/* Plans the next objects of the kind. Returns their number. */
+static size_t unpack_plan(struct migrator *m, const struct kind *k, struct plan *plans, size_t max, struct arena *a)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(m->options.cache, k);
+	const struct cache_filter all = {0};
+	struct agreement_ticket ticket;
+	const struct cached *c;
+	struct cache_iter it;
+	size_t n = 0, bytes = 0;
+
+	if (!record_may_write(m, k, &ticket) || ticket.may_pack) {
+		return 0;
+	}
+	cache_iter_init(&it, s, &all, STR(""));
+	while (n < max && bytes < UNPACK_BYTES && (c = cache_iter_next(&it))) {
+		_cleanup_(buf_done) struct buf stored = {0};
+		struct object *o;
+		buf_init(&stored, 2 * PACKED_TEXT_MAX);
+		if (!c->is_packed || cached_object(&o, c, a) || !object_encode_stored(&stored, o, ticket.version)) {
+			continue;
+		}
+		bytes += stored.n;
+		plan_init(&plans[n], a, m->options.prefix);
+		plan_change(&plans[n],
+			&(struct plan_change){.kind = k,
+				.ns = arena_dup(a, c->ns),
+				.name = arena_dup(a, c->name),
+				.before = o,
+				.after = o,
+				.revision = c->revision,
+				.stored = arena_dup(a, buf_str(&stored)),
+				.ticket = &ticket});
+		plans[n++].txn.op.timeout_ms = STORE_TIMEOUT_MS;
+	}
+	return n;
+}
+
+/* Rewrites some of them. Returns true if there may be more. */
+static bool values_unpack(struct migrator *m)
+{
+	struct plan plans[UNPACK_MAX], *all[UNPACK_MAX];
+	int64_t written = 0;
+	struct arena a;
+	size_t n = 0;
+
+	arena_init(&a, SIZE_MAX);
+	for (size_t i = 0; m->options.is_plain && i < kind_count(); i++) {
+		n += kind_at(i)->is_packed ? unpack_plan(m, kind_at(i), plans + n, UNPACK_MAX - n, &a) : 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		all[i] = &plans[i];
+	}
+	plans_wait(all, n, m->options.storage);
+	for (size_t i = 0; i < n; i++) {
+		bool is_done = plan_judge(&plans[i], m->options.agreement) == PLAN_DONE;
+		written = is_done ? MAX(written, plans[i].txn.op.revision) : written;
+		plan_clear(&plans[i]);
+	}
+	arena_done(&a);
+	return written > 0 && migrator_lock_await_cache(m, written);
 }
 
 /* ---- the thread ---- */
@@ -423,7 +495,9 @@ static int64_t migrator_work(struct migrator *m, bool is_notified)
 		}
 	}
 	if (now_ms >= m->sweep_at_ms) {
-		m->sweep_at_ms = bases_sweep(m) ? now_ms : now_ms + m->options.poll_ms;
+		bool goes_on = values_unpack(m);
+		goes_on |= bases_sweep(m);
+		m->sweep_at_ms = goes_on ? now_ms : now_ms + m->options.poll_ms;
 	}
 	until_ms = m->run.kind && m->lock_revision ? run_on(m) : m->migrations_at_ms;
 	return MIN(until_ms, MIN(m->migrations_at_ms, m->sweep_at_ms));

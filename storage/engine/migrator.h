@@ -35,6 +35,7 @@ struct migrator_options {
 	bool is_standalone; /* which kinds and versions there are */
 	enum storage_migration mode;
 	int64_t rate;      /* objects a second; 0: no limit */
+	bool is_plain;     /* values in compressed form are rewritten as plain text, in every mode */
 	int64_t poll_ms;   /* between two looks when nothing is said; 0: 1,000 */
 	int64_t report_ms; /* at most, between two StorageVersions of a kind that differ in numbers only; 0: 10,000 */
 	/* For logs: one sentence. The migrator's thread. NULL: nothing. */

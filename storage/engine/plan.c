@@ -316,8 +316,9 @@ static struct str packing_group(const struct plan_change *c, struct arena *a)
 	if (!c->kind->history) {
 		return object_id_key(&(struct object_id){c->kind, c->ns, c->name}, STR(""), a);
 	}
-	return index_takes_place(c->before, c->after) && find_place(c->after, &place) ? key_history(a, STR(""), c->ns, place.owner)
-										     : STR("");
+	return index_takes_place(c->before, c->after) && find_place(c->after, &place)
+		? key_history(a, STR(""), c->ns, place.owner)
+		: STR("");
 }
 
 static struct str base_key(const struct plan *p, const struct base *b)
@@ -355,7 +356,8 @@ static struct base *packing_new_base(struct packing *k, int64_t *ret_revision)
 /* Chooses the base, and writes the frame. Returns a reference to the base; NULL: there is none. */
 static struct base *packing_choose(struct packing *k, int64_t *ret_revision)
 {
-	_cleanup_(base_unrefp) struct base *newest = k->group.n > 0 ? bases_newest(k->change->bases, k->group, ret_revision) : NULL;
+	_cleanup_(base_unrefp) struct base *newest =
+		k->group.n > 0 ? bases_newest(k->change->bases, k->group, ret_revision) : NULL;
 
 	if (newest && packing_try(k, newest)) {
 		return take_ptr(newest);

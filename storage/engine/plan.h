@@ -35,8 +35,8 @@ struct plan {
 	bool has_object, has_ticket;    /* guards with looks: the object's is the first */
 	size_t ticket_look, clash_look; /* clash_look: the first that asks for another revision of a history */
 	size_t n_clash_looks;
-	struct str value;       /* of the planned object: its text, perhaps in compressed form */
-	bool needs_base;        /* a base that is guarded may go, or come, before the transaction */
+	struct str value; /* of the planned object: its text, perhaps in compressed form */
+	bool needs_base;  /* a base that is guarded may go, or come, before the transaction */
 	int64_t number; /* the number that the planned revision is to have in its history */
 	struct agreement_ticket ticket;
 };

@@ -4,7 +4,7 @@ import base64
 import json
 
 import processes
-import pytest
+import registrations
 
 from objects import ANNALS
 from test_snapshot_changes import HISTORIES, REVISIONS, Recording
@@ -218,3 +218,62 @@ def test_exports_are_the_same_and_can_be_imported(server, store, serve, etcd, fo
     assert {item["revision"]: item["data"] for item in there} == {n + 1: state(n) for n in range(5)}
     values = pairs(other, OBJECTS + "controllerrevisions/").values()
     assert len(values) == 5 and all(FORM in value.decode() for value, _ in values)
+
+
+def packed_keys(store):
+    return [key for key, (value, _) in pairs(store, OBJECTS).items() if FORM in value.decode()]
+
+
+def test_nothing_is_compressed_while_a_server_lives_that_cannot_read_it(server, store):
+    """An earlier release registers without the form."""
+    recording = Recording(server)
+    [(mine, _)] = pairs(store, registrations.key_of(server)).values()
+    theirs = json.loads(mine)
+    assert theirs["kinds"]["histories.annals.dev"].pop("forms") == ["annals.dev/zstd"]
+    assert theirs["kinds"]["controllerrevisions.annals.dev"].pop("forms") == ["annals.dev/zstd"]
+    assert not any("forms" in kind for kind in theirs["kinds"].values())
+    lease = store.ctl("lease", "grant", "120").split()[1]
+    store.ctl("put", registrations.REPLICAS + "annals-of-before", json.dumps(theirs), f"--lease={lease}")
+    replicas = "/apis/annals.dev/v1/storageversions/histories.annals.dev"
+    processes.retry_until(lambda: len(server.get(replicas).json["status"]["storageVersions"]) == 2, "the server to see the other one")
+    take(recording, range(3))
+    assert not packed_keys(store) and not pairs(store, BASES)
+    store.ctl("lease", "revoke", lease)
+    processes.retry_until(lambda: len(server.get(replicas).json["status"]["storageVersions"]) == 1, "the server to see that it is alone")
+    take(recording, range(3, 5))
+    assert sorted(FORM in value.decode() for value, _ in revision_keys(store).values()) == [False] * 3 + [True] * 2
+    assert {item["revision"]: item["data"] for item in server.get(REVISIONS).json["items"]} == {n + 1: state(n) for n in range(5)}
+
+
+def test_values_become_plain_text_before_a_downgrade(server, store, serve):
+    """With --compress-history=false on one server nobody writes the form, and what is stored so is rewritten."""
+    recording = Recording(server)
+    take(recording, range(5))
+    server.stop()
+    plain = serve(store.endpoint, "--compress-history=false")
+
+    processes.retry_until(lambda: not packed_keys(store), "all values to be plain text", 40)
+    processes.retry_until(lambda: not pairs(store, BASES), "the bases to go", 40)
+    assert {item["revision"]: item["data"] for item in plain.get(REVISIONS).json["items"]} == {n + 1: state(n) for n in range(5)}
+    recording.server, recording.version = plain, plain.get(recording.path).json["metadata"]["resourceVersion"]
+    take(recording, [7])
+    assert not packed_keys(store) and fsck(store) == []
+    beside = serve(store.endpoint)
+    recording.server = beside
+    take(recording, [8])
+    assert not packed_keys(store), "the other server says that it does not read the form"
+
+
+def test_values_in_a_form_that_a_server_does_not_know_are_no_absence(server, store):
+    """As an earlier release sees the compressed form: as a version that it does not know."""
+    recording = Recording(server)
+    take(recording, range(2))
+    key = sorted(revision_keys(store))[0]
+    value = revision_keys(store)[key][0].decode()
+    store.ctl("put", key, value.replace("annals.dev/zstd", "annals.dev/zstd9"))
+    processes.retry_until(lambda: server.get(REVISIONS).status == 503, "reads to be refused")
+    refused = server.post(REVISIONS, {"metadata": {"name": key.rpartition("/")[2]}, "data": {"a": "b"}, "revision": 1})
+    assert refused.status == 503, refused
+    store.ctl("put", key, value)
+    processes.retry_until(lambda: server.get(REVISIONS).status == 200, "reads to be answered")
+    assert len(server.get(REVISIONS).json["items"]) == 2

@@ -115,7 +115,7 @@ static void test_agreement_table__knows_what_was_put_ahead_of_the_watch(void **s
 	assert_table(t, "");
 }
 
-#define WITH(encodes, more)                                                                                            \
+#define WITH(encodes, more) \
 	"{\"kinds\":{\"histories.annals.dev\":{\"encodes\":\"" encodes "\",\"decodes\":[\"annals.dev/v1\"]" more "}}}"
 #define V1 "annals.dev/v1"
 
@@ -140,7 +140,8 @@ static void test_agreement_table__a_form_is_known_when_all_writers_know_it(void 
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int64_t at = 10 + 2 * (int64_t)i;
-		const struct storage_kv kvs[] = {kv(REGISTERED "other", rows[i].other, at), kv(REGISTERED "own", WITH(V1, ""), at)};
+		const struct storage_kv kvs[] = {
+			kv(REGISTERED "other", rows[i].other, at), kv(REGISTERED "own", WITH(V1, ""), at)};
 		agreement_table_install(t, kvs, ARRAY_SIZE(kvs), false, at + 1);
 		_cleanup_(agreement_view_unrefp) struct agreement_view *v = agreement_table_view(t);
 		assert_int_equal(agreement_knows_form(&self, v, k, STR("annals.dev/zstd")), rows[i].is_known);

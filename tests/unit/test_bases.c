@@ -148,7 +148,8 @@ static size_t n_bases(struct world *w)
 
 static void assert_data(struct world *w, const char *name, struct str data)
 {
-	struct cached *c = cache_get(w->cache, kind_by_hub(STR("annals.dev"), STR("controllerrevisions")), STR("ns"), str_of(name));
+	struct cached *c =
+		cache_get(w->cache, kind_by_hub(STR("annals.dev"), STR("controllerrevisions")), STR("ns"), str_of(name));
 
 	assert_non_null(c);
 	assert_true(str_contains(cached_body(c, &w->a), data));
@@ -171,9 +172,11 @@ static void test_bases__states_continue_the_first_one(void **state)
 	assert_int_equal(n_bases(w), 1);
 	write_object(w, NULL, revision(w, "other", 9, "History", data_of(w, 0, 5)), 0);
 	assert_int_equal(n_bases(w), 2);
-	assert_false(str_eq(packed_base_name(stored(w, REVISIONS_PATH, "other")), packed_base_name(stored(w, REVISIONS_PATH, "r5"))));
+	assert_false(str_eq(
+		packed_base_name(stored(w, REVISIONS_PATH, "other")), packed_base_name(stored(w, REVISIONS_PATH, "r5"))));
 	write_object(w, NULL, revision(w, "r6", 10, "History", data_of(w, 6, 5)), 0);
-	assert_true(str_eq(packed_base_name(stored(w, REVISIONS_PATH, "other")), packed_base_name(stored(w, REVISIONS_PATH, "r6"))));
+	assert_true(str_eq(
+		packed_base_name(stored(w, REVISIONS_PATH, "other")), packed_base_name(stored(w, REVISIONS_PATH, "r6"))));
 	assert_int_equal(n_bases(w), 2);
 	assert_data(w, "r3", data_of(w, 3, 0));
 }
@@ -262,7 +265,8 @@ static void test_bases__are_removed_when_nobody_uses_them(void **state)
 	write_object(w, NULL, revision(w, "r1", 1, "History", data_of(w, 1, 0)), 0);
 	struct base_unused none;
 	assert_int_equal(bases_unused(cache_bases(w->cache), -1000, &none, 1), 0);
-	struct str key = key_object(&w->a, STR(WORLD_PREFIX), STR("annals.dev"), STR("controllerrevisions"), STR("ns"), STR("r1"));
+	struct str key =
+		key_object(&w->a, STR(WORLD_PREFIX), STR("annals.dev"), STR("controllerrevisions"), STR("ns"), STR("r1"));
 	int64_t gone = world_step(w, (struct storage_step){.kind = STEP_DELETE, .key = key});
 	world_await(w, has_come, &gone);
 	struct base_unused unused = only_unused(w);
@@ -284,12 +288,13 @@ static void test_base_shelf__fetches_what_a_value_continues(void **state)
 	assert_int_equal(base_shelf_fetch(&shelf, value, 0), 0);
 	assert_int_equal(base_shelf_fetch(&shelf, STR("{}"), 0), 0);
 	bases_remove(cache_bases(w->cache), name, INT64_MAX);
-	struct str lost = arena_printf(&w->a, "{\"kind\":\"History\",\"apiVersion\":\"annals.dev/zstd\",\"base\":\"%s\",\"zstd\":\"\"}",
-		"0123456789abcdef");
+	struct str lost = arena_printf(&w->a,
+		"{\"kind\":\"History\",\"apiVersion\":\"annals.dev/zstd\",\"base\":\"%s\",\"zstd\":\"\"}", "0123456789abcdef");
 	assert_int_equal(base_shelf_fetch(&shelf, lost, 0), -ENOENT);
-	world_step(w, (struct storage_step){.kind = STEP_PUT,
-			      .key = key_below(&w->a, key_bases(&w->a, STR(WORLD_PREFIX)), STR("0123456789abcdef")),
-			      .value = STR("/history/ns/hu/\nno frame")});
+	world_step(w,
+		(struct storage_step){.kind = STEP_PUT,
+			.key = key_below(&w->a, key_bases(&w->a, STR(WORLD_PREFIX)), STR("0123456789abcdef")),
+			.value = STR("/history/ns/hu/\nno frame")});
 	assert_int_equal(base_shelf_fetch(&shelf, lost, 0), -EBADMSG);
 	base_shelf_done(&shelf);
 }

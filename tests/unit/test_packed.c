@@ -14,7 +14,8 @@ static struct str state_of(struct arena *a, unsigned n, unsigned which, const ch
 	struct buf text;
 
 	buf_init(&text, 4 * PACKED_TEXT_MAX);
-	BUF_LITERAL(&text, "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"a\"},\"data\":{");
+	BUF_LITERAL(&text,
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"a\"},\"data\":{");
 	for (unsigned i = 0; i < n; i++) {
 		buf_printf(&text, "%s\"setting-%u\":\"%08x %s\"", i ? "," : "", i, i * 2654435761u, i == which ? value : "");
 	}
@@ -222,8 +223,9 @@ static void test_packed__form_is_exact(void **state _unused_)
 /* The fixed words are a part of the form: this value was written by the first release that had it. */
 static void test_packed__values_of_the_first_release_are_read(void **state _unused_)
 {
-	static const char value[] = "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/zstd\",\""
-				    "zstd\":\"KLUv/SSxbQIA1AJDYSJzZXR0aW5nLTAiOiIwMSI6IjllMzc3OWIxIHkyIjoiM2M2ZWYzNjIgMX0KAIJlgSrYj6fRnQRmhQHA87+DgagiZNQQlvuzyEGtaVHZ\"}";
+	static const char value[] =
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/zstd\",\""
+		"zstd\":\"KLUv/SSxbQIA1AJDYSJzZXR0aW5nLTAiOiIwMSI6IjllMzc3OWIxIHkyIjoiM2M2ZWYzNjIgMX0KAIJlgSrYj6fRnQRmhQHA87+DgagiZNQQlvuzyEGtaVHZ\"}";
 	struct arena a;
 	struct str back;
 
