@@ -369,8 +369,11 @@ static struct str gap_told(struct sighting *s, const char *before)
 	return change ? encoded(change) : STR("");
 }
 
-#define LAST(more) \
-	"{\"status\":{\"uid\":\"u1\",\"changes\":[{\"resourceVersion\":\"12\",\"time\":\"2026-01-01T00:00:00Z\"" more "}]}}"
+#define LAST(more) LAST_OF("StatefulSet", more)
+#define LAST_OF(kind, more)                                                                                               \
+	"{\"spec\":{\"subject\":{\"group\":\"apps\",\"kind\":\"" kind                                                     \
+	"\"}},\"status\":{\"uid\":\"u1\",\"changes\":[{\"resourceVersion\":\"12\",\"time\":\"2026-01-01T00:00:00Z\"" more \
+	"}]}}"
 #define GAP(more) "{\"resourceVersion\":\"12\",\"time\":\"2026-01-01T00:00:00Z\"" more "}"
 
 static void test_snapshot__says_what_is_known_of_missing_states(void **state _unused_)
@@ -382,6 +385,7 @@ static void test_snapshot__says_what_is_known_of_missing_states(void **state _un
 	s.generation = 7;
 	assert_str(gap_told(&s, LAST(",\"generation\":4")), GAP(",\"states\":2"));
 	assert_str(gap_told(&s, LAST(",\"generation\":6")), GAP(""));
+	assert_str(gap_told(&s, LAST_OF("Deployment", ",\"generation\":4")), GAP("")); /* annotations raise it, too */
 	s.n_skipped = 5;
 	assert_str(gap_told(&s, LAST(",\"generation\":4")), GAP(",\"states\":5"));
 	s.uid = STR("u2"); /* another object: its generations say nothing */
