@@ -35,6 +35,7 @@ help:
 	@echo 'make check-conformance  all conformance specs of Kubernetes that pass; check-cluster runs every third'
 	@echo 'make check-kube     behind a kube-apiserver of another version (K8S=v1.31.4)'
 	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
+	@echo 'make check-histories  random changes by five users behind a kube-apiserver, with troubles, against what was recorded (CHANGES=5000 SEED=7)'
 	@echo 'make sanitize       with ASan+UBSan: all but fault tests, with TSan: all but integration tests (sanitize-address, sanitize-thread; SUITES="unit tests/fault")'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make mutate         makes random places of the source wrong, and names those that no test notices (N=200, SEED=7, K=server/write)'
@@ -134,6 +135,12 @@ oracle: peers
 	$(MAKE) --no-print-directory build
 	ORACLE_PROGRAMS=$(or $(PROGRAMS),2000) SUITE_SECONDS=86400 TEST_SECONDS=43200 tools/run-tests.py --build $(BUILD) tests/cluster -k oracle
 
+# Are histories true? A minute of it is in check-cluster. A seed is printed if none is given.
+check-histories: peers
+	$(MAKE) --no-print-directory build
+	HISTORY_CHANGES=$(or $(CHANGES),5000) HISTORY_SEED=$(SEED) SUITE_SECONDS=86400 TEST_SECONDS=43200 \
+		TEST_WORKERS=1 PYTEST_ADDOPTS=-s tools/run-tests.py --build $(BUILD) tests/cluster/test_history_random.py
+
 sanitize: sanitize-address sanitize-thread
 
 sanitize-%:
@@ -208,4 +215,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-http2 check-sweeps check-distros check-cluster check-conformance check-kube sanitize sanitized peers oracle fuzz mutate mutate-list bench screenshots recording docs upstream format clean
+.PHONY: help build run quick check check-http2 check-sweeps check-distros check-cluster check-conformance check-kube check-histories sanitize sanitized peers oracle fuzz mutate mutate-list bench screenshots recording docs upstream format clean
