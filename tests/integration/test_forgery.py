@@ -330,7 +330,7 @@ class Etcd:
 
     def __init__(self, etcd, serve, config):
         self.etcd = etcd()
-        self.server = serve(self.etcd.endpoint, "--storage-migration=Off")
+        self.server = serve(self.etcd.endpoint, "--storage-migration=Off", "--compress-history=false")  # texts that a test can alter
         retry_until(lambda: self.server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
         self.config = config
         self.it = Recorded(self.server, "default", "ConfigMap", "settings", managers=["helm"])
