@@ -420,6 +420,8 @@ static void name_authors(struct change_user *u, struct arena *a)
 	u->authors.has_more = u->authors.has_more || u->notes.is_cut || u->gap.is_creation;
 	if (u->gap.is_deletion) {
 		u->name = user_found_name(&u->found);
+		/* Two users may have asked for the deletion at once, and one of them came too late. */
+		u->authors.has_more = u->authors.has_more || u->name.n == 0;
 	} else if (u->gap.is_creation) {
 		u->name = u->authors.first;
 	} else if (!u->authors.has_more) {

@@ -428,6 +428,15 @@ def test_deleted_in_a_gap(gap):
     assert gap.authors() == ["bob"]
 
 
+def test_deleted_in_a_gap_by_one_of_two(gap):
+    """Both asked for it, and one of them found that the object had gone."""
+    gap.asked("alice", "1", "2", "8")
+    for user in ("bob", "carol"):
+        ask(gap.server, review(user, old=config({"a": "2"}, resourceVersion="9")))
+    assert gap.change(gap.server, "Deleted", skipped=True) is None
+    assert gap.authors() == ["alice", "+"]
+
+
 def test_made_again_in_a_gap(gap, digest):
     """Another object may have come and gone before it, so there may be others."""
     gap.uid = "2"
