@@ -124,6 +124,11 @@ static void on_all(void *ctx, struct map *items)
 		take_in(f, e->value);
 		item_unref(e->value);
 	}
+}
+
+static void on_current(void *ctx)
+{
+	struct informer *f = ctx;
 	if (!atomic_exchange(&f->has_synced, true) && f->options.handlers.on_synced) {
 		f->options.handlers.on_synced(f->options.ctx);
 	}
@@ -190,7 +195,8 @@ struct informer *informer_new(const struct informer_options *options)
 	f->begin.run = run_begin;
 	f->end.run = run_end;
 	reflector_init(&f->reflector, &f->options,
-		&(struct reflector_sink){.on_all = on_all, .on_event = on_event, .on_problem = on_problem, .ctx = f});
+		&(struct reflector_sink){
+			.on_all = on_all, .on_current = on_current, .on_event = on_event, .on_problem = on_problem, .ctx = f});
 	client_post(f->options.client, &f->begin);
 	return f;
 }

@@ -145,6 +145,7 @@ static void reflector_hand_over(struct reflector *r, uint64_t version)
 	/* The version is set last, here and below: a reader that sees it can rely on the
 	 * handlers having run. */
 	atomic_store(&r->version, from);
+	r->sink.on_current(r->sink.ctx);
 	gathering_forget(&r->fresh);
 	reflector_went_well(r);
 }

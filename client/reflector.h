@@ -19,6 +19,7 @@ struct reflector_sink {
 	/* The complete list: a map from "NAMESPACE/NAME" to items, whose references the callee
 	 * takes over. */
 	void (*on_all)(void *ctx, struct map *items);
+	void (*on_current)(void *ctx); /* after on_all(), once the version is known */
 	/* The callee owns the reference to item. */
 	void (*on_event)(void *ctx, struct item *item, bool is_gone);
 	void (*on_problem)(void *ctx, bool is_over, struct str text);

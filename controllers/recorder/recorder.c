@@ -540,7 +540,9 @@ static void add_followed(struct director *d, struct report_rows *rows, const str
 		*row = (struct report_row){.group = f->followed->resource.group,
 			.version = f->followed->resource.version,
 			.resource = f->followed->resource.plural};
-		row->recorded = ledger_recorded(d->core.ledger, f->kind, 0);
+		/* In this order: a Recorder that records also says from where a successor can go on. */
+		rows->is_whole = rows->is_whole && follow_has_synced(f);
+		row->recorded = ledger_recorded(d->core.ledger, f->kind, follow_version(f));
 		row->refused = (int64_t)ledger_refused(d->core.ledger, f->kind, &row->last_error, a);
 		for (size_t i = 0; i < n_tallies; i++) {
 			if (tallies[i].kind == f->kind && tallies[i].recorder == r->id) {
@@ -548,7 +550,6 @@ static void add_followed(struct director *d, struct report_rows *rows, const str
 				row->revisions = tallies[i].revisions;
 			}
 		}
-		rows->is_whole = rows->is_whole && follow_has_synced(f);
 	}
 }
 
@@ -562,8 +563,7 @@ static int by_resource(const void *a, const void *b)
 /* Lists the objects that this Recorder selects but others record; empty: none so far. */
 static struct str overridden(struct director *d, const struct recording *r, struct arena *a)
 {
-	/* Resources that the sentence names; further ones are counted. */
-	enum { NAMED_MAX = 16, TEXT_MAX_BYTES = 16 * 1024 };
+	enum { NAMED_MAX = 16 /* resources: further ones are counted */, TEXT_MAX_BYTES = 16 * 1024 };
 	_cleanup_(buf_done) struct buf text;
 	size_t n = 0;
 
@@ -657,7 +657,6 @@ static void tell_full(struct director *d)
 	}
 }
 
-/* Returns true if the statuses should say anew up to where all is recorded: more is recorded, and they last said so a while ago. */
 static void tell_skipped(struct director *d, const struct follow *f)
 {
 	_cleanup_(mem_freep) char *text =
@@ -687,6 +686,7 @@ static bool look_at_standings(struct director *d)
 	return has_changed;
 }
 
+/* Returns true if the statuses should say anew up to where all is recorded: more is recorded, and they last said so a while ago. */
 static bool look_how_much_is_recorded(struct director *d)
 {
 	bool has_more = false;

@@ -640,6 +640,7 @@ def test_the_next_leader_skips_no_state(apart):
     """Of 350 states of 7 objects, while two leaders are killed."""
     quick = ["--leader-elect", "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
     room, names = apart, [f"c{n}" for n in range(7)]
+    assert room.world.recorder.stderr.wait("start: running")  # and so it hears a signal
     assert room.world.recorder.stop() == 0
     recorders = [room.world.start_recorder(*quick)]
     room.record("configmaps", historyLimit=100)
