@@ -94,9 +94,9 @@ size_t server_flags_rows(struct server_flags *f, struct option *ret)
 		{"storage-migration-rate", OPTION_INT, &f->storage_migration_rate, "N",
 			"How many objects a second are rewritten at most; 0: as many as possible.", 0, 1000000},
 		FLAG("compress-history", OPTION_BOOL, &f->compress_history, NULL,
-			"Store recorded states and Histories in compressed form, once all servers can read it. With false on one "
-			"server, none writes that form, and that server rewrites what is stored so: before a downgrade to a build "
-			"that cannot read it."),
+			"Store recorded states and Histories in compressed form, once all servers can read it. Before a downgrade "
+			"to a build that cannot read it, set this to false on one server. Then no server writes that form, and "
+			"this one rewrites what is stored in it."),
 		{"replica-lease-duration", OPTION_DURATION, &f->replica_lease_ms, "DURATION",
 			"How long the other servers wait for one that has died before the stored version changes; whole "
 			"seconds.",
