@@ -41,7 +41,7 @@ class World:
 
     def __init__(self, folder, certificates):
         never = "--etcd-compaction-interval=0"
-        self.cluster = aggregated.Cluster(folder / "cluster", certificates, aggregated.ANNALS, controllers=False, n_replicas=2, flags=[never],
+        self.cluster = aggregated.Cluster(folder / "cluster", certificates, aggregated.ANNALS, controllers=False, n_replicas=2, flags=[never, stories.PLAIN],
                                           etcd_flags=[stories.ROOM], kube_flags=[never, "--storage-media-type=application/json"])
         self.annals = self.cluster.behind["annals"]
         self.recorders = [None, None]

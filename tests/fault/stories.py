@@ -20,6 +20,7 @@ RECORDER = {"metadata": {"name": "all"}, "spec": {
     "resources": [{"groups": [""], "resources": ["configmaps"]}], "objectSelector": {"matchLabels": {"of": "writers"}}, "historyLimit": LIMIT}}
 QUICK = ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
 ROOM = "--quota-backend-bytes=8589934592"  # for an etcd that nobody compacts: a History is written whole with each change
+PLAIN = "--compress-history=false"  # so that what was stored can be read from etcd
 
 OBJECTS = truth.PREFIX + "objects/"
 STORED_HISTORIES, STORED_REVISIONS = OBJECTS + "annals.dev/histories/default/", OBJECTS + "annals.dev/controllerrevisions/default/"

@@ -22,6 +22,7 @@ class Recorded(World):
     """With two recorders, of which one is elected."""
 
     etcd_flags = [stories.ROOM]
+    server_flags = (*World.server_flags, stories.PLAIN)
 
     def __init__(self, folder, certificates):
         self.controllers = [None, None]

@@ -19,6 +19,7 @@ class World:
     started them."""
 
     etcd_flags = ()
+    server_flags = ("--etcd-compaction-interval=0",)
 
     def __init__(self, folder, certificates, etcd_binary=None, n_servers=2, n_members=N_MEMBERS, on_small_disks=False):
         assert n_members in (1, members.N_MEMBERS)
@@ -57,7 +58,7 @@ class World:
         return self.etcd.endpoint
 
     def start_server(self, number, wait=True):
-        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, "--etcd-compaction-interval=0", wait=wait)
+        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, *self.server_flags, wait=wait)
 
     def pause_etcd(self):
         self.etcd.signal(signal.SIGSTOP)
