@@ -68,7 +68,7 @@ def in_share(item, share):
 
 
 def pytest_collection_modifyitems(config, items):
-    share = os.environ.get("TEST_SHARE")
+    share = os.environ.pop("TEST_SHARE", None)  # no business of what tests start, which may be another pytest
     if share:
         left_out = [item for item in items if not in_share(item, share)]
         items[:] = [item for item in items if in_share(item, share)]
