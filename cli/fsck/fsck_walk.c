@@ -41,7 +41,7 @@ static int read_answer(struct fsck *f, struct question *q)
 		return -EIO;
 	}
 	q->answer(f, q);
-	return 0;
+	return f->err.n > 0 ? -EIO : 0; /* a base may have been read for it */
 }
 
 int fsck_answer_all(struct fsck *f)

@@ -266,16 +266,27 @@ static void on_snapshot_refused(struct request *q, struct snapshot_order *order)
 	sighting_refused(q, container_of(order, struct recording, order));
 }
 
-/* The state that was recorded last; NULL: somebody has deleted it. */
-static const struct json *state_before(struct request *q, const struct recording *r)
+/* Reads the state that was recorded last, if the change needs it; NULL: somebody has deleted it. Returns 1 with q->st if that is
+ * not known: the change would be written without its paths, for good. */
+static int read_state_before(struct request *q, const struct recording *r, const struct json **ret)
 {
-	_cleanup_(cached_unrefp) struct cached *o = NULL;
 	struct object *whole;
 
-	if (record_needs_before(r->history, r->step)) {
-		o = cache_get(q->server->options.cache, r->revisions, r->ns, record_revision(r->history));
+	*ret = NULL;
+	if (!record_needs_before(r->history, r->step)) {
+		return 0;
 	}
-	return o && !cached_object(&whole, o, q->a) ? json_gets(whole->fields, "data") : NULL;
+	struct str name = record_revision(r->history);
+	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, r->revisions, r->ns, name);
+	if (!o) {
+		return agreed_version_check_readable(q, r->revisions);
+	}
+	if (cached_object(&whole, o, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(name));
+		return 1;
+	}
+	*ret = json_gets(whole->fields, "data");
+	return 0;
 }
 
 static struct object *decode(struct request *q, const struct kind *k, const struct version *v, const struct json *j)
@@ -291,9 +302,13 @@ static struct object *decode(struct request *q, const struct kind *k, const stru
 
 static void sighting_send(struct request *q, struct recording *r)
 {
-	const struct json *before = state_before(q, r);
+	const struct json *before;
 
-	/* Somebody may have deleted it. But without it the change is written without its paths, for good. */
+	if (read_state_before(q, r, &before)) {
+		sighting_refused(q, r);
+		return;
+	}
+	/* The cache may be older than the revision. */
 	if (!before && record_needs_before(r->history, r->step) && !r->is_fresh) {
 		request_wait_fresh(q, fresh_waited);
 		return;

@@ -256,3 +256,25 @@ def test_right_to_one_namespace_is_enough_for_its_histories(shop):
     assert what(results) == ["Created", "Refused", "Changed", "Refused"]
     assert errors(results)[1] == errors(results)[3] == (403, "Forbidden")
     assert own.types() == ["Created", "Changed"] and other.types() == ["Created"]
+
+
+def test_state_that_cannot_be_read_is_not_taken_for_a_deleted_one(etcd, serve):
+    """The change would have no paths, for good."""
+    store = etcd()
+    server = serve(store.endpoint, "--storage-migration=Off")
+    processes.retry_until(lambda: server.get(f"{NAMESPACES}/default").status == 200, "the first namespaces")
+    seen = Seen(server)
+    [made] = send(server, seen.state({"a": "1"}))
+    key = f"/annals/objects/annals.dev/controllerrevisions/default/{made['revision']['name']}"
+    value = store.ctl("get", "--print-value-only", key).rstrip("\n")
+    path = f"{V1}/namespaces/default/controllerrevisions/{made['revision']['name']}"
+    store.ctl("put", key, "{}")
+    processes.retry_until(lambda: server.get(path).status != 200, "the server has heard of it")
+    changed = seen.state({"a": "2"})
+    [result] = send(server, changed)
+    assert result["result"] == "Refused" and result["error"]["code"] in (409, 500, 503), result  # so a recorder tries again
+    assert seen.types() == ["Created"]
+    store.ctl("put", key, value)
+    processes.retry_until(lambda: server.get(path).status == 200, "the server has heard of it")
+    [result] = send(server, changed)
+    assert (result["result"], seen.status()["changes"][-1]["paths"]) == ("Recorded", ["/data/a"]), result
