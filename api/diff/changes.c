@@ -588,7 +588,7 @@ static void report(const struct record_report *to, enum record_doubt doubt, cons
 static void check_first(const struct json *change, bool is_first_of_all, const struct record_report *to)
 {
 	if (!is_linked(change)) {
-		report(to, RECORD_UNVERIFIED, change, "was recorded without a digest");
+		report(to, RECORD_UNVERIFIED, change, "recorded without a digest");
 	} else if (is_first_of_all && member_text(change, "previous").n > 0) {
 		report(to, RECORD_MISSING, change, "has lost the change before it");
 	} else if (!is_first_of_all && member_text(change, "previous").n == 0) {
@@ -599,7 +599,7 @@ static void check_first(const struct json *change, bool is_first_of_all, const s
 static void check_link(const struct json *change, const struct json *before, const struct record_report *to, struct arena *a)
 {
 	if (!is_linked(change) && !is_linked(before)) {
-		report(to, RECORD_UNVERIFIED, change, "was recorded without a digest");
+		report(to, RECORD_UNVERIFIED, change, "recorded without a digest");
 	} else if (!follows(change, before, a)) {
 		report(to, RECORD_ALTERED, change,
 			"does not follow the change before it: one of them was altered, or one between them is missing");
@@ -707,7 +707,7 @@ static void check_unlisted(const struct json *status, const struct record_state 
 	if (are_all_listed || s->number >= first_number(status)) {
 		report(to, RECORD_ALTERED, NULL, "no change led to it");
 	} else {
-		report(to, RECORD_UNVERIFIED, NULL, "the change that led to it is no longer listed");
+		report(to, RECORD_UNVERIFIED, NULL, "the changes that led to them are no longer listed");
 	}
 }
 
@@ -721,7 +721,7 @@ void record_check_state(const struct json *status, const struct record_state *s,
 		return;
 	}
 	if (digest.n == 0) {
-		report(to, RECORD_UNVERIFIED, NULL, "the change that led to it was recorded without a digest");
+		report(to, RECORD_UNVERIFIED, NULL, "the changes that led to them were recorded without a digest");
 	} else if (!str_eq(digest, s->digest)) {
 		report(to, RECORD_ALTERED, NULL, "its data are not the state that was recorded");
 	}

@@ -82,7 +82,8 @@ enum record_doubt {
 };
 
 struct record_report {
-	/* change: an item of status.changes, or NULL. what: words about it. */
+	/* change: an item of status.changes, or NULL. what: words about it. RECORD_UNVERIFIED comes many times with the same words: these
+	 * are about all such items, or revisions, together. */
 	void (*say)(void *ctx, enum record_doubt doubt, const struct json *change, const char *what);
 	void *ctx;
 };

@@ -8,7 +8,7 @@
 enum {
 	PAGE = 50,            /* states; each may have a MiB */
 	READS_MAX = 10,       /* of a History that changes meanwhile */
-	SORTS_MAX = 8,        /* of unverified items, by the words for them */
+	SORTS_MAX = 8,        /* reasons why something is unverified */
 	TREE_MAX = 512 << 20, /* bytes of one History with all its states as trees */
 };
 
@@ -20,16 +20,16 @@ struct verifying {
 	struct text_table table;
 	struct json *findings; /* for other forms of output */
 	uint64_t n_histories, n_changes, n_revisions, n_altered, n_missing, n_unverified;
+	struct {
+		const char *things, *why; /* NULL: no more */
+		uint64_t n, n_here;       /* in all Histories; in the one under way */
+	} unverified[SORTS_MAX];
 	bool has_failed;
 	/* the History under way */
 	const struct json *history;
 	struct record_state *states;
 	size_t n_states, cap_states;
 	struct str revision; /* the one that is checked; empty: none */
-	struct {
-		const char *what;
-		uint64_t n;
-	} unverified[SORTS_MAX];
 };
 
 static const char *const doubts[] = {
@@ -59,16 +59,19 @@ static void add_row(struct verifying *v, enum record_doubt doubt, struct str wha
 	json_append(&k->arena, v->findings, finding);
 }
 
-/* There may be many of one sort, so they are counted. */
-static void count_unverified(struct verifying *v, const char *what)
+/* There may be many with one reason, so they are counted. */
+static void count_unverified(struct verifying *v, const char *things, const char *why)
 {
 	size_t i = 0;
 
-	while (i + 1 < SORTS_MAX && v->unverified[i].what && strcmp(v->unverified[i].what, what) != 0) {
+	while (i + 1 < SORTS_MAX && v->unverified[i].why &&
+		(strcmp(v->unverified[i].things, things) != 0 || strcmp(v->unverified[i].why, why) != 0)) {
 		i++;
 	}
-	v->unverified[i].what = what;
+	v->unverified[i].things = things;
+	v->unverified[i].why = why;
 	v->unverified[i].n++;
+	v->unverified[i].n_here++;
 	v->n_unverified++;
 }
 
@@ -78,7 +81,7 @@ static void say(void *ctx, enum record_doubt doubt, const struct json *change, c
 	struct arena *a = &v->k->arena;
 
 	if (doubt == RECORD_UNVERIFIED) {
-		count_unverified(v, what);
+		count_unverified(v, change ? "changes" : "revisions", what);
 		return;
 	}
 	v->n_altered += doubt == RECORD_ALTERED;
@@ -92,11 +95,13 @@ static void say(void *ctx, enum record_doubt doubt, const struct json *change, c
 
 static void add_unverified(struct verifying *v)
 {
-	for (size_t i = 0; i < SORTS_MAX && v->unverified[i].what; i++) {
-		add_row(v, RECORD_UNVERIFIED,
-			arena_printf(&v->k->arena, "%llu: %s", (unsigned long long)v->unverified[i].n, v->unverified[i].what));
-		v->unverified[i].what = NULL;
-		v->unverified[i].n = 0;
+	for (size_t i = 0; i < SORTS_MAX && v->unverified[i].why; i++) {
+		if (v->unverified[i].n_here) {
+			add_row(v, RECORD_UNVERIFIED,
+				arena_printf(&v->k->arena, "%llu %s: %s", (unsigned long long)v->unverified[i].n_here,
+					v->unverified[i].things, v->unverified[i].why));
+			v->unverified[i].n_here = 0;
+		}
 	}
 }
 
@@ -198,7 +203,7 @@ static int verify_history(struct verifying *v, const struct json *history)
 	if (is_settled) {
 		check_history(v);
 	} else if (!r && !is_gone) {
-		count_unverified(v, "it changes all the time");
+		count_unverified(v, "histories", "they change all the time");
 		add_unverified(v);
 	}
 	v->history = NULL;
@@ -255,6 +260,10 @@ static void write_text(struct verifying *v)
 	buf_printf(&k->out, "%llu histories, %llu changes, %llu revisions: %llu altered, %llu missing, %llu unverified\n",
 		(unsigned long long)v->n_histories, (unsigned long long)v->n_changes, (unsigned long long)v->n_revisions,
 		(unsigned long long)v->n_altered, (unsigned long long)v->n_missing, (unsigned long long)v->n_unverified);
+	for (size_t i = 0; i < SORTS_MAX && v->unverified[i].why; i++) {
+		buf_printf(&k->out, "unverified: %llu %s: %s\n", (unsigned long long)v->unverified[i].n,
+			v->unverified[i].things, v->unverified[i].why);
+	}
 }
 
 static void write_result(struct verifying *v)
@@ -328,7 +337,8 @@ const struct kubectl_command kubectl_verify = {
 		"one before it. Without an argument it verifies all Histories in the namespace.\n\n"
 		"Altered: a state, or a change, is not the one that was recorded. Missing: a change or a revision was\n"
 		"removed. Revisions beyond the history limit are not missing. Unverified: annals 0.1 recorded it, which\n"
-		"kept no digests, or the change that led to a revision is too old to be listed.\n\n"
+		"kept no digests, or the change that led to a revision is too old to be listed. The last lines count\n"
+		"what is unverified by its reason.\n\n"
 		"The exit status is 1 if anything is altered or missing.",
 	.examples = "  # one object\n"
 		    "  kubectl annals verify deployment/web\n"

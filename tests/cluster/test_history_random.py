@@ -612,7 +612,10 @@ def check_plugin(world, evidence, dice, n):
     """verify, log, show and diff say the same."""
     verified = world.kubectl("annals", "verify", "-A")
     assert verified.returncode == 0 and " 0 altered, 0 missing" in verified.stdout + verified.stderr, verified
-    print(verified.stdout.strip().splitlines()[-1] if verified.stdout.strip() else verified.stderr.strip())
+    lines = verified.stdout.splitlines()
+    first = next(n for n, line in enumerate(lines) if " histories, " in line)
+    assert all("no longer listed" in line for line in lines[first + 1:]), verified.stdout
+    print("\n".join(lines[first:]))
     plurals = {kind.kind: kind.plural for kind in KINDS}
     told = collections.defaultdict(list)
     shown = world.kubectl("annals", "log", "-o", "json", "--tail=-1")

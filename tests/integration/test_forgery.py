@@ -468,6 +468,16 @@ def test_what_the_limit_trims_is_not_missing(store):
     assert store.fsck() == []
 
 
+def test_states_outlive_the_changes_that_are_listed(store):
+    for i in range(55):
+        store.it.alter({"data": {"admin": str(i)}})
+        store.it.take(limit=100)
+    said = store.verify(status=0)
+    n = 59 - len(store.server.get(store.history).json["status"]["changes"])
+    assert n > 1 and f"59 revisions: 0 altered, 0 missing, {n} unverified\nunverified: {n} revisions: the changes that led to them are no longer listed\n" in said
+    assert store.fsck() == []
+
+
 def test_what_has_no_digests_is_unverified(store):
     def strip(changes):
         for change in changes:
@@ -476,12 +486,14 @@ def test_what_has_no_digests_is_unverified(store):
 
     store.alter_changes(strip)
     said = store.verify(status=0)
-    assert "Unverified   4: was recorded without a digest" in said and "Unverified   3: the change that led to it was recorded without a digest" in said
+    why = ("4 changes: recorded without a digest", "3 revisions: the changes that led to them were recorded without a digest")
+    assert all(f"Unverified   {reason}\n" in said for reason in why), said
+    assert said.endswith(f" 0 altered, 0 missing, 7 unverified\nunverified: {why[0]}\nunverified: {why[1]}\n")
     assert store.fsck() == []
     assert store.plugin("show", "cm/settings", "--revision=2").returncode == 0
     # The chain begins behind it.
     store.it.patch({"data": {"admin": "erin"}})
-    assert store.verify(status=0).endswith("0 altered, 0 missing, 8 unverified\n")
+    assert " 0 altered, 0 missing, 8 unverified\n" in store.verify(status=0)
     assert len(store.server.get(store.history).json["status"]["changes"][-1]["previous"]) == 64
     store.alter_changes(lambda changes: changes[1].update(user="bob"))
     store.verify(status=0)
