@@ -100,6 +100,7 @@ void sighting_add_look(struct json *to, const struct sighting *s, struct arena *
 	add_flag(to, "late", s->is_late, a);
 	add_flag(to, "afterGap", s->is_after_gap, a);
 	add_number(to, "skippedStates", s->n_skipped, a);
+	add_version(to, "gapResourceVersion", s->gap_from, a);
 	add_version(to, "resourceVersion", s->version, a);
 	add_version(to, "settledResourceVersion", s->settled, a);
 	add_node(to, "ignore", s->ignore, a);
@@ -158,6 +159,7 @@ bool sighting_of_json(struct sighting *ret, const struct json *j)
 	ret->is_after_gap = member_is_true(j, "afterGap");
 	ret->n_skipped = (uint32_t)MIN(MAX(n_skipped, (int64_t)0), (int64_t)UINT32_MAX);
 	ret->ignore = json_gets(j, "ignore");
+	str_to_uint64(member_text(j, "gapResourceVersion"), &ret->gap_from);
 	str_to_uint64(member_text(j, "resourceVersion"), &ret->version);
 	str_to_uint64(member_text(j, "settledResourceVersion"), &ret->settled);
 	bool is_time = time_parse_rfc3339(member_text(j, "time"), &seen_us);
@@ -352,9 +354,16 @@ bool record_is_expired(const struct json *history, int64_t keep_s, int64_t now_s
 		deleted_us / 1000000 + keep_s <= now_s;
 }
 
+/* Where the History begins with this sighting: had the object a state before? It was not recorded when the gap began, and has been
+ * written since, so it was created in the gap or came to be selected. Which of its states since then is the first, nobody saw. */
+static bool begins_in_gap(const struct sighting *s)
+{
+	return s->n_skipped > 0 || (s->gap_from > 0 && s->version > s->gap_from);
+}
+
 bool record_skips(const struct json *history, const struct sighting *s)
 {
-	return s->is_after_gap && has_changes(history) && !is_recorded_version(history, s);
+	return s->is_after_gap && (has_changes(history) ? !is_recorded_version(history, s) : begins_in_gap(s));
 }
 
 /* Each change of a spec raises metadata.generation by one. Changes of a Deployment's annotations raise it as well, and some
@@ -492,8 +501,12 @@ static void add_gap(struct json *change, const struct json *history, const struc
 
 	json_add(a, change, STR("skipped"), json_bool(a, true));
 	gap = add_object(change, "gap", a);
-	json_add_text(a, gap, STR("resourceVersion"), member_text(last, "resourceVersion"));
-	json_add_text(a, gap, STR("time"), member_text(last, "time"));
+	if (last) {
+		json_add_text(a, gap, STR("resourceVersion"), member_text(last, "resourceVersion"));
+		json_add_text(a, gap, STR("time"), member_text(last, "time"));
+	} else {
+		add_version(gap, "resourceVersion", s->gap_from, a);
+	}
 	if (states) {
 		json_add(a, gap, STR("states"), json_int(a, (int64_t)states));
 	}

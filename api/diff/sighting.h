@@ -20,6 +20,7 @@ struct sighting {
 	/* States before this one may not have been seen. Of these, at least n_skipped were seen, and dropped. */
 	bool is_after_gap;
 	uint32_t n_skipped;
+	uint64_t gap_from; /* with is_after_gap: up to that resourceVersion all objects of the kind were recorded; 0: unknown */
 	uint64_t version; /* resourceVersion; 0: unknown */
 	uint64_t after;   /* the resourceVersion just before; 0: unknown */
 	uint64_t settled; /* up to that resourceVersion the object was recorded, though perhaps by other rules; 0: unknown */

@@ -587,6 +587,10 @@ static const struct type type_sighting = {
 			{"afterGap", &type_bool, 0, "True: states before this one may not have been seen.", NULL, NULL},
 			{"skippedStates", &type_int64, 0, "The number of states that were seen before, and dropped.", NULL,
 				NULL},
+			{"gapResourceVersion", &type_string, 0,
+				"With afterGap: up to this resourceVersion all objects of the kind were recorded. A History that "
+				"begins with a newer version of its object says that states before may be missing.",
+				NULL, NULL},
 			{"resourceVersion", &type_string, 0, "The resourceVersion of the object. Absent: not known.", NULL,
 				NULL},
 			{"afterResourceVersion", &type_string, 0,

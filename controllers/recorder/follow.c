@@ -178,7 +178,7 @@ static void on_object(void *ctx, const struct json *object, bool is_gone, bool i
 static void on_begin(void *ctx)
 {
 	struct follow *f = ctx;
-	f->list = ledger_begin(f->core->ledger);
+	f->list = ledger_begin(f->core->ledger, f->resume_from ? NULL : f->kind);
 }
 
 /* The watch shows all that happens after resume_from, deletions included. If the list is older, a backup was restored, and the watch

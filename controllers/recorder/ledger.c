@@ -439,10 +439,13 @@ struct followed *ledger_followed(struct ledger *l, const struct ledger_kind *k)
 
 /* ---- what is seen ---- */
 
-uint32_t ledger_begin(struct ledger *l)
+uint32_t ledger_begin(struct ledger *l, struct ledger_kind *kind)
 {
 	pthread_mutex_lock(&l->lock);
 	uint32_t list = ++l->lists;
+	if (kind) {
+		kind->gap_from = kind->recorded;
+	}
 	pthread_mutex_unlock(&l->lock);
 	return list;
 }
@@ -592,7 +595,7 @@ void ledger_unfollow(struct ledger *l, struct ledger_kind *kind)
 	pthread_mutex_lock(&l->lock);
 	ledger_each(l, forget_object, kind);
 	kind->watch_error = mem_free(kind->watch_error);
-	kind->recorded = kind->checkpoint = 0;
+	kind->recorded = kind->checkpoint = kind->gap_from = 0;
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -779,6 +782,7 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 			e->is_look_after_gap = false;
 			e->n_skipped = 0;
 		}
+		ret->gap_from = ret->is_after_gap ? ret->kind->gap_from : 0;
 		e->is_busy = true;
 		make_impatient(l, e);
 	} else if (e && !e->is_busy) {

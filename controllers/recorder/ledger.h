@@ -44,6 +44,7 @@ struct ledger_kind {
 	/* private: each waiting change belongs to one of two cohorts. Each change that was seen up to `checkpoint` is in the
 	 * other cohort than the present one, or is written. */
 	uint64_t recorded, checkpoint;
+	uint64_t gap_from; /* all up to it was recorded before the last list that was no beginning; 0: there was none */
 	int64_t checkpoint_at_ms;
 	size_t cohorts[2]; /* changes that wait or are being written */
 	uint8_t cohort;    /* the present one */
@@ -97,8 +98,9 @@ struct ledger_key {
 
 /* ---- what is seen ---- */
 
-/* Starts a list and returns its number, which differs from all before. */
-uint32_t ledger_begin(struct ledger *l);
+/* Starts a list and returns its number, which differs from all before. kind: of objects whose changes up to this list no watch has
+ * shown; NULL: none. */
+uint32_t ledger_begin(struct ledger *l, struct ledger_kind *kind);
 struct ledger_shown {
 	struct ledger_print print;
 	uint64_t version;  /* resourceVersion */
@@ -170,6 +172,7 @@ struct ledger_work {
 	struct ledger_change *change;
 	bool has_history; /* according to the watch of Histories */
 	bool is_after_gap;  /* the recorder may not have seen the states before it */
+	uint64_t gap_from;  /* with is_after_gap: all objects of the kind were recorded up to it; 0: unknown */
 	uint32_t n_skipped; /* of these states, at least so many were seen, and dropped since too much waited */
 	uint64_t settled_version; /* up to it the object was recorded, though perhaps by other rules; 0: unknown */
 };

@@ -230,7 +230,7 @@ static bool read_recorders(struct director *d)
 static void on_histories_begin(void *ctx)
 {
 	struct director *d = ctx;
-	d->histories_list = ledger_begin(d->core.ledger);
+	d->histories_list = ledger_begin(d->core.ledger, NULL);
 }
 
 static void on_history(void *ctx, const struct json *object, bool is_gone, bool is_listed _unused_)

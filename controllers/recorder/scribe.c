@@ -138,6 +138,7 @@ static bool see_object(struct scribe *s, const struct json *found)
 	}
 	s->sighting.is_live = s->sighting.is_late = true;
 	s->sighting.is_after_gap = s->work.is_after_gap;
+	s->sighting.gap_from = s->work.gap_from;
 	s->sighting.n_skipped = s->work.n_skipped;
 	s->sighting.settled = s->work.settled_version;
 	return selected || is_namespace_known;
@@ -418,6 +419,7 @@ static void see_change(struct scribe *s)
 	s->sighting.seen_s = change->seen_s;
 	s->sighting.is_late = change->is_listed;
 	s->sighting.is_after_gap = s->work.is_after_gap;
+	s->sighting.gap_from = s->work.gap_from;
 	s->sighting.settled = s->work.settled_version;
 }
 

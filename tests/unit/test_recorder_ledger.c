@@ -19,7 +19,7 @@ static int setup(void **state)
 	w->queue = workqueue_new("test", 1, 1000);
 	w->ledger = ledger_new(&(struct ledger_options){.max_objects = 200000, .max_waiting = WAITING, .queue = w->queue});
 	w->kind = ledger_kind(w->ledger, STR(""), STR("ConfigMap"));
-	w->list = ledger_begin(w->ledger);
+	w->list = ledger_begin(w->ledger, NULL);
 	*state = w;
 	return 0;
 }
@@ -331,7 +331,7 @@ static void test_list__what_is_not_shown_is_gone(void **state)
 	show_history(w, "b", 5, "u", "1", 0);
 	see(w, "a", "u", "1");
 	see(w, "b", "u", "1");
-	w->list = ledger_begin(w->ledger);
+	w->list = ledger_begin(w->ledger, NULL);
 	ledger_pass_by(w->ledger, &b, w->list); /* there, and not recorded any more */
 	ledger_end(w->ledger, w->kind, w->list);
 	assert_next(w, "gone");
@@ -658,7 +658,7 @@ static void test_list__what_goes_while_it_waits(void **state)
 	for (int i = 0; i < 5000; i++) {
 		list_state(w, i);
 	}
-	ledger_end(w->ledger, w->kind, ledger_begin(w->ledger)); /* another list showed nothing */
+	ledger_end(w->ledger, w->kind, ledger_begin(w->ledger, NULL)); /* another list showed nothing */
 	assert_int_equal(work_all(w), 5000); /* a look finds that it is gone */
 	ledger_read_totals(w->ledger, &totals);
 	assert_int_equal(totals.entries, 0);

@@ -230,11 +230,13 @@ static void test_sighting__survives_as_what_is_sent(void **state _unused_)
 	s.is_live = s.is_after_gap = true;
 	s.n_skipped = 3;
 	s.settled = 18;
+	s.gap_from = 17;
 	sighting_add_look(j, &s, &arena);
 	sighting_add_object(j, &s, &arena);
 	assert_true(sighting_of_json(&back, j));
 	assert_true(back.is_live && back.is_after_gap && !back.is_late && !back.is_gone && !back.is_released);
 	assert_true(back.version == 20 && back.settled == 18 && back.n_skipped == 3 && back.seen_s == s.seen_s);
+	assert_true(back.gap_from == 17);
 	assert_str(encoded(back.ignore), "[\"/data/i\"]");
 	assert_true(json_equal(back.state, s.state));
 	assert_str(str_of(back.digest), s.digest);
@@ -395,6 +397,14 @@ static void test_snapshot__says_what_is_known_of_missing_states(void **state _un
 	assert_str(gap_told(&s, LAST("")), "");
 	s.version = 20;
 	assert_str(gap_told(&s, "{\"status\":{}}"), ""); /* nothing was recorded before */
+	s.gap_from = 20;
+	assert_str(gap_told(&s, "{\"status\":{}}"), ""); /* nobody wrote it in the gap */
+	s.gap_from = 19;
+	assert_str(gap_told(&s, "{\"status\":{}}"), "{\"resourceVersion\":\"19\"}");
+	assert_str(gap_told(&s, LAST("")), GAP(""));
+	s.gap_from = 0;
+	s.n_skipped = 2; /* these were seen */
+	assert_str(gap_told(&s, "{\"status\":{}}"), "{\"states\":2}");
 }
 
 static void test_expired__counts_from_the_deletion(void **state _unused_)

@@ -746,6 +746,12 @@ type Sighting struct {
 	// +optional
 	SkippedStates int64 `json:"skippedStates,omitempty"`
 
+	// With afterGap: up to this resourceVersion all objects of the kind were recorded. A
+	// History that begins with a newer version of its object says that states before may be
+	// missing.
+	// +optional
+	GapResourceVersion string `json:"gapResourceVersion,omitempty"`
+
 	// The resourceVersion of the object. Absent: not known.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
