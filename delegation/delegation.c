@@ -87,6 +87,12 @@ static bool ask_namespace(void *ctx, struct namespace_question *q)
 	return namespaces_ask(d->namespaces, q);
 }
 
+static struct str namespace_uid(void *ctx, struct str name, struct arena *a)
+{
+	struct delegation *d = ctx;
+	return namespaces_uid(d->namespaces, name, a);
+}
+
 static bool has_webhooks(void *ctx, const struct webhook_question *q)
 {
 	struct delegation *d = ctx;
@@ -188,6 +194,7 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 		.ask_access = ask_access,
 		.namespace_phase = namespace_phase,
 		.ask_namespace = ask_namespace,
+		.namespace_uid = namespace_uid,
 		.has_webhooks = has_webhooks,
 		.ask_webhooks = ask_webhooks,
 		.knows_trust = knows_trust,

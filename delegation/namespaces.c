@@ -5,6 +5,8 @@
 
 #include "api/model/members.h"
 
+#include <stdio.h>
+
 enum {
 	TRY_MS = 10 * 1000,
 	PATH_MAX_BYTES = 4096,
@@ -66,10 +68,17 @@ enum namespace_phase namespaces_phase(struct namespaces *n, struct str name)
 	return item ? phase_of(item->object) : NAMESPACE_ABSENT;
 }
 
+struct str namespaces_uid(struct namespaces *n, struct str name, struct arena *a)
+{
+	_cleanup_(item_unrefp) struct item *item = namespaces_get(n, name);
+	return item ? arena_dup(a, member_text(item_meta(item), "uid")) : STR("");
+}
+
 /* ---- asking ---- */
 
 struct answer_of_one {
 	enum namespace_phase phase;
+	char uid[NAMESPACE_UID_SIZE];
 };
 
 static bool read_answer(void *ctx _unused_, const struct call *c, struct finding *ret, struct buf *failure _unused_)
@@ -80,6 +89,8 @@ static bool read_answer(void *ctx _unused_, const struct call *c, struct finding
 	}
 	struct answer_of_one *answer = mem_new(struct answer_of_one);
 	answer->phase = is_absent ? NAMESPACE_ABSENT : phase_of(c->answer);
+	struct str uid = is_absent ? STR("") : member_text(json_gets(c->answer, "metadata"), "uid");
+	snprintf(answer->uid, sizeof(answer->uid), STR_FMT, STR_ARG(uid));
 	*ret = (struct finding){.value = answer, .n_bytes = sizeof(*answer)};
 	return true;
 }
@@ -87,7 +98,9 @@ static bool read_answer(void *ctx _unused_, const struct call *c, struct finding
 static void give(struct question *base, const void *value)
 {
 	const struct answer_of_one *answer = value;
-	container_of(base, struct namespace_question, base)->phase = answer->phase;
+	struct namespace_question *q = container_of(base, struct namespace_question, base);
+	q->phase = answer->phase;
+	memcpy(q->uid, answer->uid, sizeof(q->uid));
 }
 
 static void free_answer(void *value)

@@ -28,6 +28,7 @@ struct namespaces *namespaces_free(struct namespaces *n); /* after the client's 
 bool namespaces_are_known(const struct namespaces *n);
 /* Answers from memory: ABSENT until all have been seen. */
 enum namespace_phase namespaces_phase(struct namespaces *n, struct str name);
+struct str namespaces_uid(struct namespaces *n, struct str name, struct arena *a); /* empty: not in memory */
 /* The whole object without its managers, to be item_unref()ed; NULL: not in memory. */
 struct item *namespaces_get(struct namespaces *n, struct str name);
 /* As struct delegates' ask_namespace. Questions are never shared: an earlier answer may be older

@@ -43,7 +43,7 @@ TESTS_OF = {
     "cli/run": "up serve ephemeral", "cli/ui": "ui ui_revisions ui_write",
     "client": "controllers failing_requests",
     "controllers/dependents": "protection", "controllers/dependents/persistentvolumeclaim": "claims pods", "controllers/kit": "gc", "controllers/kubelet": "fake_kubelet", "controllers/namespace": "kinds",
-    "controllers/kit/own": "set_ownership set_between", "controllers/kit/history": "set_history", "controllers/recorder": "recorder record_kinds tutorial",
+    "controllers/kit/own": "set_ownership set_between", "controllers/kit/history": "set_history", "controllers/recorder": "recorder record_kinds tutorial archive",
     "controllers/statefulset": "set_updates set_apps set_history",
     "delegation": "unaccompanied",
     "deploy": "certs", "deploy/systemd": "install",

@@ -566,7 +566,9 @@ static const struct type type_sighting = {
 	.fields =
 		(const struct field[]){
 			{"namespace", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
-				"The namespace of the History: that of the object, if it has one.", NULL, NULL},
+				"The namespace of the History: that of the object, if it has one. If the object is absent, it may be an "
+				"archive of that.",
+				NULL, NULL},
 			{"subject", &type_subject, FIELD_ALWAYS | FIELD_MANDATORY,
 				"The object. Its History is made, if there is none.", NULL, NULL},
 			{"historyLimit", &type_int32, FIELD_ALWAYS,
@@ -644,6 +646,9 @@ static const struct type type_recording_history = {
 	.doc = "The History of the object.",
 	.fields =
 		(const struct field[]){
+			{"namespace", &type_string, FIELD_ALWAYS,
+				"The namespace: that of the sighting, or an archive of it, if that namespace is deleted.", NULL,
+				NULL},
 			{"name", &type_string, FIELD_ALWAYS, "The name.", NULL, NULL},
 			{"resourceVersion", &type_string, FIELD_ALWAYS, "The resourceVersion that it has now.", NULL, NULL},
 			{"revisions", &type_int64, FIELD_ALWAYS, "The number of its revisions.", NULL, NULL},

@@ -52,12 +52,15 @@ enum namespace_phase {
 	NAMESPACE_UNDECIDED, /* unknown for now: the write stops here, and st says why */
 };
 
+enum { NAMESPACE_UID_SIZE = 64 };
+
 /* Asks about one namespace. The answer comes from the server itself, not from a cache. */
 struct namespace_question {
 	struct question base;
 	struct str name;
 	/* answer */
 	enum namespace_phase phase;
+	char uid[NAMESPACE_UID_SIZE]; /* if it is there */
 };
 
 enum webhook_phase { WEBHOOKS_MUTATING, WEBHOOKS_VALIDATING };
@@ -107,6 +110,8 @@ struct delegates {
 	/* The phase in the cache of namespaces; ABSENT as long as the cache is not full. */
 	enum namespace_phase (*namespace_phase)(void *ctx, struct str name);
 	bool (*ask_namespace)(void *ctx, struct namespace_question *q);
+	/* The uid of a namespace in that cache; empty: it has none. */
+	struct str (*namespace_uid)(void *ctx, struct str name, struct arena *a);
 	/* Would any webhook be asked about such a write (rules alone)? From memory; true as long as that is not known. */
 	bool (*has_webhooks)(void *ctx, const struct webhook_question *q);
 	bool (*ask_webhooks)(void *ctx, struct webhook_question *q);

@@ -31,6 +31,18 @@ struct history_place {
 /* Is that owner a History of annals.dev? Then the object is a recorded state. */
 bool history_is_owner(struct str api_version, struct str kind);
 
+/* ---- the archive ----
+ *
+ * The Histories of a namespace outlive it. Where a namespace controller would delete them and their states, they move into
+ * an archive: they keep uid, name and content, and are in the namespace NAMESPACE.UID from then on, with the uid of the
+ * namespace. The name of a namespace has no dot, so nobody can make a Namespace of that name, nor grant rights in it: what
+ * is in an archive needs rights at the cluster scope (server/access/authz.h). */
+
+bool namespace_is_archive(struct str ns);
+/* The namespace whose archive it is; of any other namespace: itself. */
+struct str archive_origin(struct str ns);
+struct str archive_of(struct str ns, struct str uid, struct arena *a);
+
 struct str history_digest(const struct object *o, struct arena *a);
 /* Versions of the kind's own group show the digest of every object. An object that was created through a version of another group is
  * stored without a digest, and stays so: that version shows the same fields as upstream's would. */

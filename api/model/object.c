@@ -747,6 +747,24 @@ bool history_is_owner(struct str api_version, struct str kind)
 	return str_is(kind, "History") && str_starts(api_version, STR("annals.dev/"));
 }
 
+bool namespace_is_archive(struct str ns)
+{
+	return archive_origin(ns).n < ns.n;
+}
+
+struct str archive_origin(struct str ns)
+{
+	struct str origin, rest;
+
+	return str_cut(ns, '.', &origin, &rest) ? origin : ns;
+}
+
+struct str archive_of(struct str ns, struct str uid, struct arena *a)
+{
+	assert(!namespace_is_archive(ns) && uid.n > 0);
+	return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(ns), STR_ARG(uid));
+}
+
 struct str history_digest(const struct object *o, struct arena *a)
 {
 	struct str shown = json_text(json_get(o->meta.annotations, ANNOTATION_DIGEST));

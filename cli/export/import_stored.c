@@ -4,6 +4,7 @@
 #include "cli/export/import.h"
 
 #include "admission/admission.h"
+#include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/rules/validate.h"
 #include "base/hex.h"
@@ -288,7 +289,7 @@ static int check_namespace(struct import *im, const struct item *i, struct arena
 {
 	struct str ns = i->object->meta.ns;
 	uintptr_t state;
-	if (!ns.n || !im->has_namespaces || map_get(&im->namespaces, ns)) {
+	if (!ns.n || !im->has_namespaces || namespace_is_archive(ns) || map_get(&im->namespaces, ns)) {
 		return 0;
 	}
 	int r = look_up_namespace(im, i, a, &state);

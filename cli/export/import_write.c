@@ -6,6 +6,7 @@
  * lease has ended. */
 #include "cli/export/import.h"
 
+#include "api/model/history.h"
 #include "base/clock.h"
 #include "storage/engine/agreement.h"
 #include "storage/keys.h"
@@ -202,7 +203,7 @@ static int sending_plan_item(
 static int sending_plan(struct writer *w, struct sending *s, struct arena *a)
 {
 	const struct object *o = s->item->object;
-	bool needs_namespace = o->meta.ns.n && w->im->has_namespaces;
+	bool needs_namespace = o->meta.ns.n && w->im->has_namespaces && !namespace_is_archive(o->meta.ns);
 	int r = o->kind->expires ? take_lease(w) : 0;
 	plan_init(&s->plan, a, w->im->options->prefix);
 	r = r ? r

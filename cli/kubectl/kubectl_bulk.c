@@ -213,7 +213,10 @@ int bulk_list(struct bulk *b, struct str field_selector, bool (*each)(void *ctx,
 		.on_object = hand_over,
 		.ctx = &l,
 	};
-	return kubectl_list(b->k, &w, &version) || l.has_failed ? -1 : 0;
+	bool is_forbidden;
+	int r = kubectl_list(b->k, &w, &version);
+	r = r || bulk_is_anywhere(b) ? r : kubectl_list_archived(b->k, &w, false, &is_forbidden);
+	return r || l.has_failed ? -1 : 0;
 }
 
 /* ---- types and owners ---- */

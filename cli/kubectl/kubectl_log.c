@@ -499,7 +499,9 @@ static int look(struct printer *p)
 	if (k->is_following) {
 		return kubectl_follow(k, &w) || p->has_failed ? -1 : 0;
 	}
-	if (kubectl_list(k, &w, &version)) {
+	bool is_forbidden = false;
+	if (kubectl_list(k, &w, &version) ||
+		(!p->is_anywhere && kubectl_list_archived(k, &w, p->n_subjects == 0, &is_forbidden))) {
 		return -1;
 	}
 	log_entries_sort(&p->entries);
@@ -515,6 +517,10 @@ static int look(struct printer *p)
 	if (is_empty && (kubectl_wants(k, "text") || kubectl_wants(k, "wide"))) {
 		const struct subject *first = p->n_subjects ? &p->subjects[0] : NULL;
 		log_explain_nothing(k, &p->entries, first ? first->type : NULL, first ? first->name : STR(""));
+		if (is_forbidden) {
+			kubectl_note(k,
+				"Histories of a deleted namespace are shown to those who may list histories in all namespaces.");
+		}
 	}
 	return 0;
 }

@@ -475,21 +475,6 @@ static int forbidden(struct kubectl *k, const struct answer *a)
 	return 0;
 }
 
-static int get_named(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
-{
-	const struct history_subject subject = {k->type->resource.group, k->type->kind, str_of(k->ns), k->target.name};
-	const struct target target = {&histories, subject.namespace, history_name(&subject, &k->arena), NULL};
-	int error = rest_get(k->client, &target, ret_answer);
-	if (error == REST_STATUS && answer_is_absent(ret_answer, &target)) {
-		return 0;
-	}
-	if (error == REST_STATUS && ret_answer->code == 403) {
-		return forbidden(k, ret_answer);
-	}
-	*ret = ret_answer->body;
-	return error ? kubectl_refused(k, error, ret_answer) : 1;
-}
-
 /* A value of a field selector. */
 static struct str escaped(struct arena *a, struct str text)
 {
@@ -526,6 +511,39 @@ static const struct json *latest(const struct json *list)
 		}
 	}
 	return found;
+}
+
+/* Where its namespace was deleted, the History is in an archive. For users who may not see that, there is none. */
+static int get_archived(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
+{
+	const struct target all = {&histories, STR(""), STR(""), NULL};
+	const struct list_options options = {
+		.field_selector = arena_printf(&k->arena, "spec.subject.namespace=%s,metadata.namespace!=%s," STR_FMT, k->ns,
+			k->ns, STR_ARG(histories_selector(k)))};
+	int error = rest_list(k->client, &all, &options, ret_answer);
+	if (error == REST_STATUS && ret_answer->code == 403) {
+		return 0;
+	}
+	if (error) {
+		return kubectl_refused(k, error, ret_answer);
+	}
+	*ret = latest(ret_answer->body);
+	return *ret ? 1 : 0;
+}
+
+static int get_named(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
+{
+	const struct history_subject subject = {k->type->resource.group, k->type->kind, str_of(k->ns), k->target.name};
+	const struct target target = {&histories, subject.namespace, history_name(&subject, &k->arena), NULL};
+	int error = rest_get(k->client, &target, ret_answer);
+	if (error == REST_STATUS && answer_is_absent(ret_answer, &target)) {
+		return get_archived(k, ret_answer, ret);
+	}
+	if (error == REST_STATUS && ret_answer->code == 403) {
+		return forbidden(k, ret_answer);
+	}
+	*ret = ret_answer->body;
+	return error ? kubectl_refused(k, error, ret_answer) : 1;
 }
 
 static int list_named(struct kubectl *k, struct answer *ret_answer, const struct json **ret)

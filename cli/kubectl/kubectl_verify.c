@@ -4,6 +4,7 @@
 #include "api/model/members.h"
 #include "cli/common/command.h"
 #include "cli/kubectl/kubectl.h"
+#include "cli/kubectl/kubectl_watch.h"
 
 enum {
 	PAGE = 50,            /* states; each may have a MiB */
@@ -230,7 +231,9 @@ static int verify_all(struct verifying *v)
 	int error = rest_each(k->client, &all, false, verify_each, v, &answer);
 	int r = v->has_failed ? -1 : error ? kubectl_refused(k, error, &answer) : 0;
 	answer_done(&answer);
-	return r;
+	bool is_forbidden;
+	const struct kubectl_watch w = {.on_object = verify_each, .ctx = v};
+	return r || k->is_everywhere ? r : kubectl_list_archived(k, &w, false, &is_forbidden) || v->has_failed ? -1 : 0;
 }
 
 static int verify_one(struct verifying *v)

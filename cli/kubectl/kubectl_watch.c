@@ -35,28 +35,84 @@ static bool may_begin_again(const struct list_options *options, int error, const
 	return error == REST_STATUS && page->code == 410 && options->continue_token.n && (*tries)++ < TRIES;
 }
 
-int kubectl_list(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version)
+/* Returns an error of rest_list(), with the answer in *ret. */
+static int list_pages(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version, struct answer *ret)
 {
 	struct list_options options = {.limit = PAGE, .field_selector = w->field_selector};
-	struct answer page;
 	unsigned tries = 0;
 	int error;
-	answer_init(&page);
 	do {
-		error = rest_list(k->client, &w->target, &options, &page);
-		if (may_begin_again(&options, error, &page, &tries)) {
+		error = rest_list(k->client, &w->target, &options, ret);
+		if (may_begin_again(&options, error, ret, &tries)) {
 			options.continue_token = STR("");
-			error = rest_list(k->client, &w->target, &options, &page);
+			error = rest_list(k->client, &w->target, &options, ret);
 		}
 		if (!error) {
-			hand_over(w, page.body);
-			*ret_version = arena_dup(&k->arena, answer_version(&page));
-			options.continue_token = arena_dup(&k->arena, list_continue(page.body));
+			hand_over(w, ret->body);
+			*ret_version = arena_dup(&k->arena, answer_version(ret));
+			options.continue_token = arena_dup(&k->arena, list_continue(ret->body));
 		}
 	} while (!error && options.continue_token.n);
+	return error;
+}
+
+int kubectl_list(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version)
+{
+	struct answer page;
+	answer_init(&page);
+	int error = list_pages(k, w, ret_version, &page);
 	int r = error ? kubectl_refused(k, error, &page) : 0;
 	answer_done(&page);
 	return r;
+}
+
+/* ---- archives ---- */
+
+/* Lists at the cluster scope what the selector chooses there besides that of w. */
+static int list_beside(struct kubectl *k, const struct kubectl_watch *w, struct str selector, bool *ret_is_forbidden)
+{
+	struct kubectl_watch all = *w;
+	struct str version;
+	struct answer page;
+	all.target = (struct target){&histories, STR(""), STR(""), NULL};
+	all.field_selector = w->field_selector.n
+		? arena_printf(&k->arena, STR_FMT "," STR_FMT, STR_ARG(selector), STR_ARG(w->field_selector))
+		: selector;
+	answer_init(&page);
+	int error = list_pages(k, &all, &version, &page);
+	*ret_is_forbidden = error == REST_STATUS && page.code == 403;
+	int r = error && !*ret_is_forbidden ? kubectl_refused(k, error, &page) : 0;
+	answer_done(&page);
+	return r;
+}
+
+struct of_namespace {
+	const struct kubectl_watch *watch;
+};
+
+/* A namespace that was never deleted is no part of what was in it. */
+static bool take_deleted_namespace(void *ctx, const struct json *history)
+{
+	const struct of_namespace *n = ctx;
+	const struct json *changes = json_gets(json_gets(history, "status"), "changes"), *each;
+	bool was_deleted = false;
+	for (uint32_t i = 0; !was_deleted && (each = list_item(changes, i)); i++) {
+		was_deleted = str_is(member_text(each, "type"), "Deleted");
+	}
+	return !was_deleted || n->watch->on_object(n->watch->ctx, history);
+}
+
+int kubectl_list_archived(struct kubectl *k, const struct kubectl_watch *w, bool with_namespace, bool *ret_is_forbidden)
+{
+	struct str archived = arena_printf(&k->arena, "spec.subject.namespace=%s,metadata.namespace!=%s", k->ns, k->ns);
+	struct str itself =
+		arena_printf(&k->arena, "spec.subject.group=,spec.subject.kind=Namespace,spec.subject.name=%s", k->ns);
+	struct of_namespace of = {w};
+	struct kubectl_watch namespace = *w;
+	namespace.on_object = take_deleted_namespace;
+	namespace.ctx = &of;
+	int r = list_beside(k, w, archived, ret_is_forbidden);
+	return r || *ret_is_forbidden || !with_namespace ? r : list_beside(k, &namespace, itself, ret_is_forbidden);
 }
 
 /* ---- one watch ----

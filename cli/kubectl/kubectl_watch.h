@@ -21,6 +21,10 @@ struct kubectl_watch {
 
 /* Lists all objects, in pages. *ret_version is the list's version, in k->arena. 0; or -1 with a sentence in k->err. */
 int kubectl_list(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version);
+/* Lists the Histories of a deleted namespace, which have moved into an archive; and that of the namespace itself, if it was
+ * deleted. To see them needs the right to list Histories at the cluster scope: without it there are none, and *ret_is_forbidden
+ * is set. Returns 0; or -1 with a sentence in k->err. */
+int kubectl_list_archived(struct kubectl *k, const struct kubectl_watch *w, bool with_namespace, bool *ret_is_forbidden);
 /* Lists and watches until a callback says that it is enough (0), or the server refuses for good (-1). Interruptions are
  * reported on standard error. */
 int kubectl_follow(struct kubectl *k, const struct kubectl_watch *w);

@@ -659,22 +659,25 @@ static void take_history(struct ledger *l, struct entry *e, const struct ledger_
 	l->changes++;
 }
 
-void ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list)
+bool ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list)
 {
 	pthread_mutex_lock(&l->lock);
 	struct entry *e = want(l, key);
-	if (e) {
+	bool has_another = e && history->is_archived && !e->is_archived && e->history_version > history->version;
+	if (e && !has_another) {
 		e->history_list = list;
+		e->is_archived = history->is_archived;
 		take_history(l, e, history);
 		ledger_compare(l, e);
 	}
 	pthread_mutex_unlock(&l->lock);
+	return !has_another;
 }
 
 static void miss_history(struct ledger *l, struct entry *e)
 {
 	e->history_version = 0;
-	e->is_written = false;
+	e->is_written = e->is_archived = false;
 	e->deleted_s = 0;
 	e->revisions = 0;
 	l->changes++;
@@ -682,11 +685,11 @@ static void miss_history(struct ledger *l, struct entry *e)
 	drop_if_idle(l, e);
 }
 
-void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version)
+void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version, bool is_archived)
 {
 	pthread_mutex_lock(&l->lock);
 	struct entry *e = ledger_find(l, key);
-	if (e && version >= e->history_version) {
+	if (e && version >= e->history_version && e->is_archived == is_archived) {
 		miss_history(l, e);
 	}
 	pthread_mutex_unlock(&l->lock);

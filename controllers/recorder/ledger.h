@@ -153,11 +153,14 @@ struct ledger_history {
 	struct ledger_print print;
 	bool is_written;   /* it has at least one change */
 	bool is_released;  /* the last change says that no Recorder selects the subject */
+	bool is_archived;  /* its namespace was deleted, and it has moved into the archive */
 	int64_t deleted_s; /* deletionTime; 0: the subject exists */
 	uint32_t revisions;
 };
-void ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list);
-void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version);
+/* Returns false if the object has a newer History, which is not archived: then the archived one is shown in vain. */
+bool ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list);
+/* is_archived: of the History that is gone, so that one which moves is not missed where it is now. */
+void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version, bool is_archived);
 void ledger_end_histories(struct ledger *l, uint32_t list);
 /* Queues Histories that have outlived their objects for too long. Returns the seconds until the
  * next is due, at most max_s. */

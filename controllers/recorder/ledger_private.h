@@ -22,6 +22,7 @@ struct entry {
 	bool is_seen;    /* the object exists and is recorded: `seen` is valid */
 	bool is_written; /* `kept` is valid */
 	bool is_released; /* according to its History, and to the last change that waits */
+	bool is_archived; /* its History has moved into the archive of its namespace */
 	bool is_busy;    /* a worker has its first change */
 	bool is_woken;   /* the queue or a worker has its key */
 	bool is_patient; /* its change failed and is retried later: until then it does not count towards WOKEN_MAX */

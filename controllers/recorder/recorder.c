@@ -8,6 +8,7 @@
  * `lock` guards the Recorders and the wake-up. No other lock is held with it. */
 #include "api/diff/sighting.h"
 #include "api/diff/state.h"
+#include "api/model/history.h"
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "base/exposition.h"
@@ -236,29 +237,10 @@ static void on_histories_begin(void *ctx)
 static void on_history(void *ctx, const struct json *object, bool is_gone, bool is_listed _unused_)
 {
 	struct director *d = ctx;
-	const struct json *subject = json_gets(json_gets(object, "spec"), "subject"), *status = json_gets(object, "status");
-	const struct ledger_key key = {ledger_kind(d->core.ledger, member_text(subject, "group"), member_text(subject, "kind")),
-		member_text(subject, "namespace"), member_text(subject, "name")};
-	struct ledger_history h = {.is_written = member_count(status, "changes") > 0};
-	int64_t deleted_us;
 
-	str_to_uint64(member_text(json_gets(object, "metadata"), "resourceVersion"), &h.version);
-	if (!key.kind || !key.name.n) {
-		return;
-	}
-	if (is_gone) {
-		ledger_miss_history(d->core.ledger, &key, h.version);
-		return;
-	}
-	h.revisions = (uint32_t)member_int(status, "revisions");
-	h.recorded = record_last_version(object);
-	h.is_released = record_is_released(object);
-	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
-		h.deleted_s = deleted_us / 1000000;
+	if (scribe_see_history(&d->core, object, is_gone, d->histories_list)) {
 		wake_for(d, NULL);
 	}
-	ledger_print_of(&h.print, member_text(status, "uid"), member_text(status, "digest"));
-	ledger_show_history(d->core.ledger, &key, &h, d->histories_list);
 }
 
 static void on_histories_end(void *ctx, uint64_t version _unused_)

@@ -10,6 +10,7 @@
 #include "controllers/recorder/scribe.h"
 
 #include "api/diff/sighting.h"
+#include "api/model/history.h"
 #include "api/model/members.h"
 #include "base/clock.h"
 
@@ -53,6 +54,70 @@ static struct client *client_of(const struct scribe *s)
 	return s->core->run.env->client;
 }
 
+/* ---- Histories ---- */
+
+static void read_history(struct ledger_history *ret, const struct json *history)
+{
+	const struct json *metadata = json_gets(history, "metadata"), *status = json_gets(history, "status");
+	int64_t deleted_us;
+
+	*ret = (struct ledger_history){
+		.is_written = member_count(status, "changes") > 0,
+		.is_released = record_is_released(history),
+		.is_archived = namespace_is_archive(member_text(metadata, "namespace")),
+		.revisions = (uint32_t)member_int(status, "revisions"),
+		.recorded = record_last_version(history),
+	};
+	str_to_uint64(member_text(metadata, "resourceVersion"), &ret->version);
+	ledger_print_of(&ret->print, member_text(status, "uid"), member_text(status, "digest"));
+	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
+		ret->deleted_s = deleted_us / 1000000;
+	}
+}
+
+/* An archived History is that of its object until it lists the deletion. Afterwards it belongs to no object: another one may have
+ * the same name in a new namespace. So it is kept under the namespace of the archive, where it expires. */
+static void show_archived(struct ledger *l, const struct ledger_key *key, const struct ledger_key *alone,
+	const struct ledger_history *h, uint32_t list)
+{
+	if (!h->deleted_s && ledger_show_history(l, key, h, list)) {
+		return;
+	}
+	ledger_show_history(l, alone, h, list);
+	if (h->deleted_s) {
+		ledger_miss_history(l, key, h->version, true);
+	} else {
+		ledger_miss(l, alone, 0); /* another object has that name now, so this one is gone */
+	}
+}
+
+bool scribe_see_history(struct recorder_core *core, const struct json *history, bool is_gone, uint32_t list)
+{
+	struct ledger *l = core->ledger;
+	const struct json *subject = json_gets(json_gets(history, "spec"), "subject");
+	const struct ledger_key key = {ledger_kind(l, member_text(subject, "group"), member_text(subject, "kind")),
+		member_text(subject, "namespace"), member_text(subject, "name")};
+	const struct ledger_key alone = {key.kind, member_text(json_gets(history, "metadata"), "namespace"), key.name};
+	struct ledger_history h;
+
+	if (!key.kind || !key.name.n) {
+		return false;
+	}
+	read_history(&h, history);
+	if (is_gone) {
+		ledger_miss_history(l, &key, h.version, h.is_archived);
+	}
+	if (is_gone && h.is_archived) {
+		ledger_miss_history(l, &alone, h.version, true);
+	}
+	if (!is_gone && h.is_archived) {
+		show_archived(l, &key, &alone, &h, list);
+	} else if (!is_gone) {
+		ledger_show_history(l, &key, &h, list);
+	}
+	return !is_gone && h.deleted_s;
+}
+
 /* ---- outcomes ---- */
 
 /* Would the server refuse this change every time? A 400 without a Status may be a proxy's, about
@@ -62,9 +127,13 @@ static bool is_final(const struct answer *answer)
 	return answer->code == 413 || (answer_is_status(answer) && (answer->code == 400 || answer->code == 422));
 }
 
-/* Is the namespace terminating? Then its Histories go too. */
-static bool is_of_no_use(const struct answer *answer)
+/* Is the namespace terminating? Then no new History is made in it. One that is there moves into the archive, and then the change
+ * is written. */
+static bool is_of_no_use(const struct scribe *s, const struct answer *answer)
 {
+	if (s->work.has_history) {
+		return false;
+	}
 	const struct json *causes = json_gets(json_gets(answer->body, "details"), "causes"), *cause;
 	bool is_terminating = false;
 
@@ -77,25 +146,12 @@ static bool is_of_no_use(const struct answer *answer)
 static void scribe_fail(struct scribe *s, const struct answer *answer)
 {
 	s->problem = arena_dup(&s->arena, answer->message);
-	s->outcome = is_of_no_use(answer) ? LEDGER_DONE : is_final(answer) ? LEDGER_REFUSED : LEDGER_RETRY;
+	s->outcome = is_of_no_use(s, answer) ? LEDGER_DONE : is_final(answer) ? LEDGER_REFUSED : LEDGER_RETRY;
 }
 
 static void scribe_know(struct scribe *s, const struct json *history)
 {
-	const struct json *status = json_gets(history, "status");
-	int64_t deleted_us = 0;
-
-	s->known = (struct ledger_history){
-		.is_written = member_count(status, "changes") > 0,
-		.is_released = record_is_released(history),
-		.revisions = (uint32_t)member_int(status, "revisions"),
-	};
-	s->known.recorded = record_last_version(history);
-	str_to_uint64(member_text(json_gets(history, "metadata"), "resourceVersion"), &s->known.version);
-	ledger_print_of(&s->known.print, member_text(status, "uid"), member_text(status, "digest"));
-	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
-		s->known.deleted_s = deleted_us / 1000000;
-	}
+	read_history(&s->known, history);
 	s->is_history_known = true;
 }
 
@@ -205,6 +261,9 @@ static enum rest_found get_history(struct scribe *s)
 	if (is_surely_new(s)) {
 		return REST_ABSENT;
 	}
+	if (namespace_is_archive(s->work.ns)) {
+		return get_history_in(s, s->work.ns);
+	}
 	if (s->subject.namespace.n) {
 		return get_history_in(s, s->subject.namespace);
 	}
@@ -290,8 +349,10 @@ static void know_written(struct scribe *s, enum record_step step, const struct j
 	if (s->has_skipped) {
 		count_many(&s->core->counters, RECORDER_SKIPPED, MAX(n_skipped, (uint64_t)1));
 	}
-	if (!str_to_uint64(member_text(history, "resourceVersion"), &s->known.version)) {
-		s->is_history_known = false; /* the watch will show it */
+	/* The watch will show it, and whether an archived one is complete. */
+	if (!str_to_uint64(member_text(history, "resourceVersion"), &s->known.version) ||
+		namespace_is_archive(member_text(history, "namespace"))) {
+		s->is_history_known = false;
 		return;
 	}
 	s->known.is_written = true;
@@ -475,8 +536,9 @@ static void scribe_begin(struct scribe *s)
 	answer_init(&s->history);
 	answer_init(&s->object);
 	answer_init(&s->answer);
-	s->subject =
-		(struct history_subject){str_of(s->work.kind->group), str_of(s->work.kind->kind), s->work.ns, s->work.name};
+	bool is_of_cluster = namespace_is_archive(s->work.ns) && s->followed && !s->followed->is_namespaced;
+	s->subject = (struct history_subject){str_of(s->work.kind->group), str_of(s->work.kind->kind),
+		is_of_cluster ? STR("") : archive_origin(s->work.ns), s->work.name};
 	s->name = history_name(&s->subject, &s->arena);
 }
 
@@ -574,6 +636,9 @@ static struct str history_namespace(const struct scribe *s)
 	const struct recordings *all = s->followed ? &s->followed->recordings : NULL;
 	struct str namespace = s->subject.namespace;
 
+	if (namespace_is_archive(s->work.ns)) {
+		return s->work.ns;
+	}
 	if (namespace.n || s->recording) {
 		return namespace.n ? namespace : s->recording->namespace;
 	}

@@ -7,6 +7,8 @@
 #include "server/access/authz.h"
 #include "server/access/abac.h"
 
+#include "api/model/history.h"
+
 #include <errno.h>
 
 struct authz {
@@ -170,9 +172,22 @@ static bool is_allowed(struct authz *authz, const struct authz_attributes *at)
 	return may_do_all(authz, at->user) || everybody_may(at) || policy_allows(authz, at);
 }
 
+/* An object in the archive of a namespace belongs to no namespace any more. */
+static struct authz_attributes without_archive(const struct authz_attributes *at)
+{
+	struct authz_attributes ret = *at;
+
+	if (at->is_resource && namespace_is_archive(at->ns)) {
+		ret.ns = STR("");
+	}
+	return ret;
+}
+
 bool authz_allows(struct authz *authz, const struct authz_attributes *attributes)
 {
-	return is_allowed(authz, attributes);
+	const struct authz_attributes at = without_archive(attributes);
+
+	return is_allowed(authz, &at);
 }
 
 /* The texts may be shown by a browser: k8s.io/apiserver escapes them as HTML. */
@@ -280,9 +295,10 @@ static int check_cluster(const struct authz *authz, const struct authz_attribute
 	return q->base.failure.n > 0 || q->is_denied || !q->is_allowed;
 }
 
-int authz_check(struct authz *authz, const struct authz_attributes *at, struct questions *questions,
+int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct questions *questions,
 	struct authz_verdict *verdict, struct arena *a, struct status *st)
 {
+	const struct authz_attributes what = without_archive(attributes), *at = &what;
 	struct authz_verdict v = {0};
 	int r = authz->options.is_delegated ? check_cluster(authz, at, questions, &v) : !is_allowed(authz, at);
 

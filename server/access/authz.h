@@ -4,7 +4,9 @@
  * paths of health. Standalone mode: system:masters may do everything. An ABAC policy file may
  * allow more (abac.authorization.kubernetes.io/v1beta1, one JSON object a line, reloaded when it
  * changes). The rights of kube's bootstrap roles are built in: health and version for anyone;
- * discovery, OpenAPI and self reviews for system:authenticated. Everything else is refused. */
+ * discovery, OpenAPI and self reviews for system:authenticated. Everything else is refused.
+ *
+ * Objects in the archive of a namespace (api/model/history.h) need the right at the cluster scope. */
 #ifndef SERVER_ACCESS_AUTHZ_H
 #define SERVER_ACCESS_AUTHZ_H
 

@@ -96,6 +96,7 @@ static void result_add_history(
 {
 	struct json *history = json_object(q->a);
 
+	json_add(q->a, history, STR("namespace"), json_string(q->a, r->ns));
 	json_add(q->a, history, STR("name"), json_string(q->a, r->name));
 	json_add(q->a, history, STR("resourceVersion"), json_string(q->a, version));
 	json_add(q->a, history, STR("revisions"), json_int(q->a, revisions));
@@ -448,6 +449,35 @@ static bool is_subject(const struct recording *r, const struct json *subject)
 		str_eq(member_text(subject, "name"), r->subject.name);
 }
 
+static bool is_open(const struct cached *o, const void *deleted_field)
+{
+	return !str_is(cached_value(o, *(const size_t *)deleted_field), "true");
+}
+
+/* A late sighting of an object whose namespace is deleted belongs to the History that has moved into the archive
+ * (server/write/write_recorded.h), unless that is complete: it lists the deletion. A new object of that name is another one, by
+ * its uid. */
+static struct cached *history_find_archived(struct request *q, const struct recording *r)
+{
+	size_t field = 0;
+	struct object *whole;
+
+	if (!r->may_write_histories || namespace_is_archive(r->ns)) {
+		return NULL;
+	}
+	while (field < r->histories->n_selectable && strcmp(r->histories->selectable[field].path, "status.deleted") != 0) {
+		field++;
+	}
+	assert(field < r->histories->n_selectable);
+	struct cached *o = history_in_archive(q, r->ns, r->name, is_open, &field);
+	if (!o || r->sighting.is_gone) {
+		return o;
+	}
+	bool is_same = !cached_object(&whole, o, q->a) &&
+		str_eq(member_text(json_gets(whole->fields, "status"), "uid"), r->sighting.uid);
+	return is_same ? o : cached_unref(o);
+}
+
 /* Returns 1 with q->st. */
 static int history_find(struct request *q, struct recording *r)
 {
@@ -455,6 +485,10 @@ static int history_find(struct request *q, struct recording *r)
 	struct object *whole;
 
 	r->history = NULL;
+	if (!o && (o = history_find_archived(q, r))) {
+		r->ns = arena_dup(&r->arena, o->ns);
+		q->route.ns = r->ns;
+	}
 	if (!o) {
 		return agreed_version_check_readable(q, r->histories);
 	}
@@ -486,6 +520,28 @@ static void written_waited(struct request *q)
 	if (has_waited(q)) {
 		sighting_look(q);
 	}
+}
+
+/* A new state gets its number and its paths from the states before it. While the History moves into the archive, some of these are
+ * still where they were. */
+static bool is_moving(struct request *q, const struct recording *r)
+{
+	struct str uid = member_text(json_gets(r->history, "metadata"), "uid");
+	struct field_term term = {.path = STR("controller.uid"), .value = uid};
+	struct field_selector selector = {&term, 1};
+	const struct cache_filter filter = {.ns = archive_origin(r->ns), .fields = &selector};
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *all = cache_snapshot(q->server->options.cache, r->revisions);
+	struct cache_iter it;
+
+	if (!namespace_is_archive(r->ns) || r->step == RECORD_DELETED || r->step == RECORD_RELEASED) {
+		return false;
+	}
+	while (strcmp(r->revisions->selectable[term.field].path, "controller.uid") != 0) {
+		term.field++;
+		assert((size_t)term.field < r->revisions->n_selectable);
+	}
+	cache_iter_init(&it, all, &filter, STR(""));
+	return cache_iter_next(&it) != NULL;
 }
 
 static void sighting_finish(struct request *q, struct recording *r, const struct json *result)
@@ -522,6 +578,11 @@ static void sighting_look(struct request *q)
 		sighting_finish(q, r, result_new(q, "Overtaken"));
 	} else if (!r->history) {
 		history_create(q, r);
+	} else if (is_moving(q, r)) {
+		status_conflict(&q->st, str_of(r->histories->versions[0].group), str_of(r->histories->resource), r->name,
+			"its states are being moved into the archive; try again when all have been");
+		sighting_refuse(q, r);
+		request_yield(q, recording_next);
 	} else {
 		sighting_send(q, r);
 	}
@@ -586,7 +647,10 @@ static int sighting_take(struct request *q, struct recording *r)
 	if (!r->subject.kind.n || !r->subject.name.n) {
 		return sighting_invalid(q, r, "subject", "must have a kind and a name");
 	}
-	if (!r->ns.n || (r->subject.namespace.n && !str_eq(r->ns, r->subject.namespace))) {
+	bool is_of_archive = r->sighting.is_gone && namespace_is_archive(r->ns);
+	struct str of = is_of_archive ? archive_origin(r->ns) : r->ns;
+	if (!of.n || (r->subject.namespace.n && !str_eq(of, r->subject.namespace)) ||
+		(namespace_is_archive(r->ns) && !is_of_archive)) {
 		return sighting_invalid(q, r, "namespace", "must be that of the object, if it has one");
 	}
 	bool is_present = !r->sighting.is_gone && !r->sighting.is_released;

@@ -9,6 +9,7 @@
 #include "server/request/respond.h"
 #include "server/verbs/list.h"
 #include "server/write/write.h"
+#include "server/write/write_recorded.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")
@@ -229,7 +230,14 @@ static enum decision delete_decide(struct request *q, struct write *w)
 	if (delete_check_preconditions(q, d) || write_admit_delete(q, w)) {
 		return DECIDE_REFUSE;
 	}
+	if (write_archive(q, w)) {
+		return DECIDE_REFUSE;
+	}
 	w->object = object_copy(w->present, q->a);
+	if (w->moved.to) {
+		d->is_marking = false;
+		return DECIDE_REMOVE;
+	}
 	delete_set_finalizers(&w->object->meta, delete_policy(q->route.kind, &w->object->meta, &d->options), q->a);
 	return delete_settle(q, w);
 }

@@ -232,6 +232,21 @@ static void write_confirm(struct request *q, struct write *w)
 
 /* ---- the transaction ---- */
 
+/* Watchers are to see that the object is gone before they see it in the archive: steps are events in their order. */
+static void write_plan_moved(struct request *q, const struct write_moved *m)
+{
+	if (m->to) {
+		plan_change(&q->plan,
+			&(struct plan_change){.kind = m->to->kind,
+				.ns = m->to->meta.ns,
+				.name = m->to->meta.name,
+				.after = m->to,
+				.stored = m->stored,
+				.bases = cache_bases(q->server->options.cache),
+				.ticket = &m->ticket});
+	}
+}
+
 static void write_plan(struct request *q, struct write *w, int64_t lease)
 {
 	const struct object *beside = w->beside.object;
@@ -271,6 +286,17 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 		};
 		plan_change(&q->plan, &other);
 	}
+	if (w->moved_history.to) {
+		const struct object *from = w->moved_history.from;
+		plan_change(&q->plan,
+			&(struct plan_change){.kind = from->kind,
+				.ns = from->meta.ns,
+				.name = from->meta.name,
+				.before = from,
+				.revision = from->mod_revision});
+	}
+	write_plan_moved(q, &w->moved_history);
+	write_plan_moved(q, &w->moved);
 	if (w->extend) {
 		w->extend(q, w, &q->plan);
 	}
@@ -312,7 +338,7 @@ static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
 	bool guards_others = w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend ||
-		w->beside.object || q->plan.needs_base;
+		w->beside.object || w->moved.to || q->plan.needs_base;
 
 	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 	plan_judge(&q->plan, q->server->options.agreement);
@@ -430,7 +456,7 @@ static void write_send(struct request *q, struct write *w, int64_t lease)
 	write_plan_note(q, w, q->route.kind->expires ? 0 : lease);
 	w->has_beyond = w->object && w->object->beyond;
 	write_pack(q, w);
-	if (write_weigh(q, w->stored.n)) {
+	if (write_weigh(q, w->stored.n + w->moved.stored.n + w->moved_history.stored.n)) {
 		write_refuse(q);
 		return;
 	}
@@ -471,21 +497,21 @@ static bool write_encode(struct request *q, struct write *w)
 	return true;
 }
 
-/* 0; or 1: the request waits, or has been answered. */
-static int beside_prepare(struct request *q, struct write_beside *b)
+/* The text of another object in the same transaction. Returns 0; or 1: the request waits, or has been answered. */
+static int other_prepare(struct request *q, const struct object *o, struct agreement_ticket *ticket, struct str *ret_stored)
 {
 	_cleanup_(buf_done) struct buf out;
 
 	buf_init(&out, WRITE_STORED_CEILING);
-	if (agreed_version_take(q, b->object->kind, &b->ticket, write_decide)) {
+	if (agreed_version_take(q, o->kind, ticket, write_decide)) {
 		return 1;
 	}
-	if (!object_encode_stored(&out, b->object, b->ticket.version)) {
+	if (!object_encode_stored(&out, o, ticket->version)) {
 		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be stored");
 		write_refuse(q);
 		return 1;
 	}
-	b->stored = arena_dup(q->a, buf_str(&out));
+	*ret_stored = arena_dup(q->a, buf_str(&out));
 	return 0;
 }
 
@@ -544,7 +570,11 @@ static void write_carry_out(struct request *q, struct write *w)
 			return;
 		}
 	}
-	if (w->beside.object && beside_prepare(q, &w->beside)) {
+	assert(!w->moved.to || w->decision == DECIDE_REMOVE);
+	struct write_moved *history = &w->moved_history, *moved = &w->moved;
+	if ((w->beside.object && other_prepare(q, w->beside.object, &w->beside.ticket, &w->beside.stored)) ||
+		(history->to && other_prepare(q, history->to, &history->ticket, &history->stored)) ||
+		(moved->to && other_prepare(q, moved->to, &moved->ticket, &moved->stored))) {
 		return;
 	}
 	write_note_user(q, w);
@@ -569,6 +599,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->namespace_guard = PLAN_NAMESPACE_ANY;
 	q->n_warnings = w->n_warnings;
 	w->beside = (struct write_beside){0};
+	w->moved = w->moved_history = (struct write_moved){0};
 	atomic_fetch_add_explicit(&q->server->n_decisions, 1, memory_order_relaxed);
 	w->decision = w->decide(q, w);
 	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) && references_check(q, w)) {

@@ -27,6 +27,14 @@ struct write_beside {
 	struct str stored;
 };
 
+/* An object that moves into the archive of its namespace (api/model/history.h): it is removed, and stored there. */
+struct write_moved {
+	const struct object *from, *to; /* NULL: none moves. With their namespaces */
+	/* private */
+	struct agreement_ticket ticket;
+	struct str stored;
+};
+
 /* Where a write is. write_enter() in write.c is the only function that changes it, and asserts that the picture has the step.
  *
  *   write_run()
@@ -101,6 +109,8 @@ struct write {
 	struct object *present;                /* NULL: not there */
 	struct object *object;                 /* what decide made */
 	struct write_beside beside;            /* of decide, too */
+	struct write_moved moved;              /* of decide, too: the removed object, which moves */
+	struct write_moved moved_history;      /* likewise: its History, which moves before the first of its states */
 	enum decision decision;
 	struct str uid; /* of a creation: the same however often it decides */
 

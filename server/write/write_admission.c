@@ -12,6 +12,7 @@
 #include "server/write/write.h"
 
 #include "admission/admission.h"
+#include "api/model/history.h"
 #include "api/model/protobuf.h"
 #include "api/patch/managed.h"
 #include "api/rules/validate.h"
@@ -391,6 +392,10 @@ static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 	struct request *q = ctx;
 	struct write *w = q->state;
 	const struct kind *k = q->server->namespaces;
+
+	if (namespace_is_archive(name)) {
+		return write_is_recorded(w->object) ? NAMESPACE_ACTIVE : NAMESPACE_ABSENT;
+	}
 	_cleanup_(cached_unrefp) struct cached *ns = k ? cache_get(q->server->options.cache, k, STR(""), name) : NULL;
 
 	/* The same namespace, in the same state, is a guard of the transaction: a creation and a deletion of it cannot both win. */

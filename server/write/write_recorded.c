@@ -1,8 +1,11 @@
-/* The rules for users who write recorded states. */
+/* The rules for users who write recorded states, and the archive of those whose namespace is deleted. */
 #include "server/write/write_recorded.h"
 
 #include "api/model/history.h"
+#include "api/model/members.h"
 #include "server/request/agreed_version.h"
+
+#include <assert.h>
 
 static const struct kind *histories(void)
 {
@@ -61,29 +64,106 @@ const struct kind *owner_kind(const struct request *q, const struct owner_refere
 	return NULL;
 }
 
-/* By its name where it has that name: a walk over all Histories of the namespace costs more. */
+struct cached *history_in_archive(struct request *q, struct str ns, struct str name,
+	bool (*is_wanted)(const struct cached *o, const void *ctx), const void *ctx)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *all = cache_snapshot(q->server->options.cache, histories());
+	struct str directory = arena_printf(q->a, STR_FMT ".", STR_ARG(ns)), from = directory;
+	const struct cached *o, *found = NULL;
+	struct cache_iter it;
+
+	/* Two look-ups for each archive of the namespace: the next archive, and the name in it. */
+	for (;;) {
+		cache_iter_init(&it, all, &(struct cache_filter){0}, from);
+		o = cache_iter_next(&it);
+		if (!o || !str_starts(o->ns, directory)) {
+			return found ? cached_ref((struct cached *)found) : NULL;
+		}
+		struct str archive = o->ns;
+		cache_iter_init(&it, all, &(struct cache_filter){0},
+			arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(archive), STR_ARG(name)));
+		o = cache_iter_next(&it);
+		bool is_named = o && str_eq(o->ns, archive) && str_eq(o->name, name);
+		if (is_named && is_wanted(o, ctx) && (!found || o->revision > found->revision)) {
+			found = o;
+		}
+		from = arena_printf(q->a, STR_FMT "0", STR_ARG(archive)); /* '0' is behind '/' */
+	}
+}
+
+static bool has_uid(const struct cached *o, const void *ctx)
+{
+	return str_eq(o->uid, *(const struct str *)ctx);
+}
+
+/* By its name where it has that name: a walk over all Histories of the namespace costs more. A History moves into the archive
+ * before its states do. */
 static struct cached *find_history(struct request *q, const struct owner_reference *owner)
 {
 	bool is_history = history_is_owner(owner->api_version, owner->kind);
-	struct cached *named = is_history ? cache_get(q->server->options.cache, histories(), request_ns(q), owner->name) : NULL;
+	struct str ns = request_ns(q);
+	struct cached *named = is_history ? cache_get(q->server->options.cache, histories(), ns, owner->name) : NULL;
 
 	if (named && str_eq(named->uid, owner->uid)) {
 		return named;
 	}
 	cached_unref(named);
-	return history_of_uid(q, owner->uid);
+	struct cached *o = history_of_uid(q, owner->uid);
+	return o || !is_history || namespace_is_archive(ns) ? o : history_in_archive(q, ns, owner->name, has_uid, &owner->uid);
 }
 
-static bool is_namespace_going(struct request *q)
+/* ---- the namespace ---- */
+
+struct namespace_seen {
+	enum namespace_phase phase;
+	struct str uid;   /* if it is there */
+	int64_t revision; /* standalone */
+};
+
+/* A cache's "active" is not trusted: what a namespace controller deletes must not be lost because the cache has not heard of
+ * the end. Returns 0; 1 with q->st; or ASK_FIRST. */
+static int see_cluster_namespace(struct request *q, struct namespace_seen *ret)
 {
 	const struct delegates *d = q->server->options.delegates;
-	const struct kind *k = q->server->namespaces;
-	_cleanup_(cached_unrefp) struct cached *ns = k ? cache_get(q->server->options.cache, k, STR(""), request_ns(q)) : NULL;
 
-	if (k) {
-		return ns && ns->is_deleting;
+	if (!d || !d->ask_namespace || !d->namespace_phase) {
+		ret->phase = NAMESPACE_UNKNOWN;
+		return 0;
 	}
-	return d && d->namespace_phase && d->namespace_phase(d->ctx, request_ns(q)) == NAMESPACE_TERMINATING;
+	ret->phase = d->namespace_phase(d->ctx, request_ns(q));
+	ret->uid = d->namespace_uid ? d->namespace_uid(d->ctx, request_ns(q), q->a) : STR("");
+	if (ret->phase == NAMESPACE_TERMINATING && ret->uid.n) {
+		return 0;
+	}
+	const struct namespace_question *answer = questions_namespace(&q->questions, request_ns(q));
+	if (!answer) {
+		return ASK_FIRST;
+	}
+	if (answer->base.failure.n > 0) {
+		status_internal(&q->st, STR_FMT, STR_ARG(answer->base.failure));
+		return 1;
+	}
+	ret->phase = answer->phase;
+	ret->uid = arena_dup(q->a, str_of(answer->uid));
+	return 0;
+}
+
+static int see_namespace(struct request *q, struct namespace_seen *ret)
+{
+	const struct kind *k = q->server->namespaces;
+
+	*ret = (struct namespace_seen){.phase = NAMESPACE_ABSENT};
+	if (!k) {
+		return see_cluster_namespace(q, ret);
+	}
+	_cleanup_(cached_unrefp) struct cached *ns = cache_get(q->server->options.cache, k, STR(""), request_ns(q));
+	if (!ns) {
+		return agreed_version_check_readable(q, k);
+	}
+	ret->phase = ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
+	ret->uid = arena_dup(q->a, ns->uid);
+	ret->revision = ns->revision;
+	return 0;
 }
 
 /* ---- the question ---- */
@@ -124,20 +204,30 @@ static int ask_controller(struct request *q, const struct object *o, const struc
 	return ask_both(q, o, owner, history);
 }
 
-/* Asks about a revision as it is stored, which is free once nobody records in it any more. */
+/* Asks about a revision as it is stored, which is free once nobody records in it any more, or if its deletion only moves it. */
 static int ask_stored_controller(
 	struct request *q, const struct object *old, const struct owner_reference *owner, bool is_deletion)
 {
 	_cleanup_(cached_unrefp) struct cached *history = NULL;
+	struct namespace_seen seen;
 
-	if (!history_is_owner(owner->api_version, owner->kind) || (is_deletion && is_namespace_going(q))) {
+	if (!history_is_owner(owner->api_version, owner->kind)) {
 		return 0;
 	}
 	history = find_history(q, owner);
-	if (!history && agreed_version_check_readable(q, histories())) {
-		return 1;
+	if (!history) {
+		return agreed_version_check_readable(q, histories());
 	}
-	return !history || history->is_deleting ? 0 : ask_both(q, old, owner, history);
+	if (history->is_deleting) {
+		return 0;
+	}
+	if (is_deletion && !namespace_is_archive(request_ns(q))) {
+		int r = see_namespace(q, &seen);
+		if (r || seen.phase == NAMESPACE_TERMINATING) {
+			return r;
+		}
+	}
+	return ask_both(q, old, owner, history);
 }
 
 static bool is_same_owner(const struct owner_reference *a, const struct owner_reference *b)
@@ -160,4 +250,103 @@ int write_ask_recorded(struct request *q, const struct object *o, const struct o
 		return r;
 	}
 	return ask_controller(q, o, &after);
+}
+
+/* ---- the archive ---- */
+
+bool write_is_recorded(const struct object *o)
+{
+	struct owner_reference owner;
+
+	return o && o->kind->history && meta_controller(&o->meta, &owner) && history_is_owner(owner.api_version, owner.kind);
+}
+
+/* Where a History moves. Two of one name can come from one namespace, if the first has moved before the second was made: then the
+ * second has an archive of its own. */
+static struct str archive_for(struct request *q, const struct namespace_seen *seen, struct str name, struct str uid)
+{
+	struct str archive = archive_of(request_ns(q), seen->uid, q->a);
+	_cleanup_(cached_unrefp) struct cached *taken = cache_get(q->server->options.cache, histories(), archive, name);
+
+	return taken && !str_eq(taken->uid, uid) ? arena_printf(q->a, STR_FMT "." STR_FMT, STR_ARG(archive), STR_ARG(uid))
+						 : archive;
+}
+
+/* Finalizers stay behind: whoever they wait for may never hear of the archive. */
+static void move(struct request *q, struct write_moved *m, const struct object *from, struct str archive)
+{
+	struct object *to = object_copy(from, q->a);
+
+	assert(!namespace_is_archive(from->meta.ns) && namespace_is_archive(archive));
+	to->meta.ns = archive;
+	to->meta.finalizers = NULL;
+	to->mod_revision = 0;
+	m->from = from;
+	m->to = to;
+}
+
+/* A History moves with the first of its states. A garbage collector would take a state that came before. */
+static int move_history(struct request *q, struct write *w, const struct cached *history, struct str archive)
+{
+	struct object *whole;
+
+	if (cached_object(&whole, history, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(history->name));
+		return 1;
+	}
+	move(q, &w->moved_history, whole, archive);
+	return 0;
+}
+
+static int move_state(struct request *q, struct write *w, const struct namespace_seen *seen)
+{
+	_cleanup_(cached_unrefp) struct cached *history = NULL, *taken = NULL;
+	const struct object *o = w->present;
+	struct owner_reference owner;
+
+	meta_controller(&o->meta, &owner);
+	history = find_history(q, &owner);
+	if (!history) {
+		return agreed_version_check_readable(q, histories());
+	}
+	if (history->is_deleting) {
+		return 0;
+	}
+	bool has_moved = namespace_is_archive(history->ns);
+	struct str archive = has_moved ? arena_dup(q->a, history->ns) : archive_for(q, seen, history->name, history->uid);
+	/* A state of that name holds the same, since the name is its digest. */
+	taken = cache_get(q->server->options.cache, o->kind, archive, o->meta.name);
+	if (taken) {
+		return 0;
+	}
+	move(q, &w->moved, o, archive);
+	return has_moved ? 0 : move_history(q, w, history, archive);
+}
+
+int write_archive(struct request *q, struct write *w)
+{
+	const struct object *o = w->present;
+	bool is_record =
+		o->kind == histories() ? member_count(json_gets(o->fields, "status"), "changes") > 0 : write_is_recorded(o);
+	struct namespace_seen seen;
+
+	if (!is_record || namespace_is_archive(request_ns(q)) || meta_is_deleting(&o->meta)) {
+		return 0;
+	}
+	int r = see_namespace(q, &seen);
+	if (r) {
+		return r;
+	}
+	if (q->server->namespaces) {
+		w->namespace_guard = PLAN_NAMESPACE_AS_SEEN;
+		w->namespace_revision = seen.revision;
+	}
+	if (seen.phase != NAMESPACE_TERMINATING) {
+		return 0;
+	}
+	if (o->kind->history) {
+		return move_state(q, w, &seen);
+	}
+	move(q, &w->moved, o, archive_for(q, &seen, o->meta.name, o->meta.uid));
+	return 0;
 }

@@ -5,8 +5,11 @@
  * would stand among those of the History.
  *
  * The right is not asked for where no record is left to protect. A revision may be deleted, and released by its owner, if its
- * History is gone or being deleted, or if its namespace is being deleted. So garbage collectors and namespace controllers
- * need no right to write records. */
+ * History is gone or being deleted. So garbage collectors need no right to write records.
+ *
+ * While a namespace is being deleted, the deletion of a History or a recorded state moves it into the archive of the namespace
+ * (api/model/history.h), in the same transaction. So namespace controllers need no such right either, and nothing is lost. A History
+ * moves before its states, or with the first of them: a garbage collector takes no state whose History is there. */
 #ifndef SERVER_WRITE_WRITE_RECORDED_H
 #define SERVER_WRITE_WRITE_RECORDED_H
 
@@ -22,6 +25,16 @@ struct cached *object_of_uid(struct request *q, const struct kind *k, struct str
 struct cached *history_of_uid(struct request *q, struct str uid);
 /* The kind of an owner, if it is served here; else NULL. */
 const struct kind *owner_kind(const struct request *q, const struct owner_reference *owner);
+
+/* Finds the latest of the Histories of that name in the archives of a namespace that is wanted; NULL: none is. */
+struct cached *history_in_archive(struct request *q, struct str ns, struct str name,
+	bool (*is_wanted)(const struct cached *o, const void *ctx), const void *ctx);
+
+/* Is it a state whose controller is a History? o may be NULL. */
+bool write_is_recorded(const struct object *o);
+
+/* For decide, of a deletion: sets w->moved if the object is to move. Returns 0; 1 with q->st; or ASK_FIRST. */
+int write_archive(struct request *q, struct write *w);
 
 /* o NULL: a deletion. old NULL: a creation. Returns 0; 1 with q->st; or ASK_FIRST. */
 int write_ask_recorded(struct request *q, const struct object *o, const struct object *old);

@@ -292,6 +292,53 @@ static void test_look__is_compared_with_what_came_meanwhile(void **state)
 	assert_false(see(w, "a", "u", "2"));
 }
 
+static struct ledger_history archived_history(uint64_t version, int64_t deleted_s)
+{
+	struct ledger_history h = {.version = version, .is_written = true, .is_archived = true, .deleted_s = deleted_s};
+
+	ledger_print_of(&h.print, STR("u"), STR("1"));
+	return h;
+}
+
+/* The History of an object whose namespace is deleted goes here and comes there: in which order, the watch decides. */
+static void test_archive__a_history_moves(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key a = key_of(w, "a");
+	const struct ledger_history moved = archived_history(7, 0);
+
+	for (unsigned gone_first = 0; gone_first < 2; gone_first++) {
+		show_history(w, "a", 5, "u", "1", 0);
+		see(w, "a", "u", "1");
+		if (gone_first) {
+			ledger_miss_history(w->ledger, &a, 7, false);
+			assert_next(w, "look"); /* perhaps somebody has deleted it */
+		}
+		assert_true(ledger_show_history(w->ledger, &a, &moved, 0));
+		if (!gone_first) {
+			ledger_miss_history(w->ledger, &a, 7, false);
+		}
+		/* What happens to the object still concerns it. */
+		ledger_miss(w->ledger, &a, 8);
+		assert_next(w, "gone");
+		ledger_miss_history(w->ledger, &a, 9, true);
+	}
+}
+
+/* Another object has that name now, and a History of its own. */
+static void test_archive__a_newer_history_stays(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key a = key_of(w, "a");
+	const struct ledger_history moved = archived_history(7, 0);
+
+	show_history(w, "a", 9, "u2", "2", 0);
+	assert_false(ledger_show_history(w->ledger, &a, &moved, 0));
+	ledger_miss_history(w->ledger, &a, 10, true);
+	ledger_miss(w->ledger, &a, 11);
+	assert_next(w, "gone");
+}
+
 static void test_deletion__of_what_has_a_history(void **state)
 {
 	struct world *w = *state;
@@ -305,7 +352,7 @@ static void test_deletion__of_what_has_a_history(void **state)
 	show_history(w, "a", 7, "u", "1", 9);
 	ledger_miss(w->ledger, &a, 8);
 	assert_next(w, "nothing");
-	ledger_miss_history(w->ledger, &a, 9);
+	ledger_miss_history(w->ledger, &a, 9, false);
 	ledger_read_totals(w->ledger, &totals);
 	assert_int_equal(totals.entries, 0);
 }
@@ -353,7 +400,7 @@ static void test_history__that_somebody_else_changed_is_looked_at(void **state)
 	assert_next(w, "nothing");
 	show_history(w, "a", 6, "u", "other", 0);
 	assert_next(w, "look");
-	ledger_miss_history(w->ledger, &a, 7);
+	ledger_miss_history(w->ledger, &a, 7, false);
 	assert_next(w, "look");
 }
 
@@ -678,6 +725,8 @@ int main(void)
 		TEST_LEDGER(test_trouble__goes_with_its_object),
 		TEST_LEDGER(test_ceiling__makes_the_changes_of_an_object_one_look),
 		TEST_LEDGER(test_look__is_compared_with_what_came_meanwhile),
+		TEST_LEDGER(test_archive__a_history_moves),
+		TEST_LEDGER(test_archive__a_newer_history_stays),
 		TEST_LEDGER(test_deletion__of_what_has_a_history),
 		TEST_LEDGER(test_deletion__waits_between_two_states),
 		TEST_LEDGER(test_list__what_is_not_shown_is_gone),

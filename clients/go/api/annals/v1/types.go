@@ -618,6 +618,10 @@ type RecorderStatus struct {
 
 // RecordingHistory: The History of the object.
 type RecordingHistory struct {
+	// The namespace: that of the sighting, or an archive of it, if that namespace is deleted.
+	// +optional
+	Namespace string `json:"namespace"`
+
 	// The name.
 	// +optional
 	Name string `json:"name"`
@@ -711,7 +715,8 @@ type ServerStorageVersion struct {
 
 // Sighting: One look at an object that is recorded.
 type Sighting struct {
-	// The namespace of the History: that of the object, if it has one.
+	// The namespace of the History: that of the object, if it has one. If the object is absent,
+	// it may be an archive of that.
 	Namespace string `json:"namespace"`
 
 	// The object. Its History is made, if there is none.
