@@ -55,6 +55,11 @@ static struct json *prune(struct arena *a, struct json *j)
 	}
 }
 
+static bool is_escaped(unsigned char c)
+{
+	return c < 0x20 || c == '"' || c == '\\';
+}
+
 static void write_escape(struct buf *out, unsigned char c)
 {
 	static const char *const named[] = {
@@ -68,18 +73,22 @@ static void write_escape(struct buf *out, unsigned char c)
 	};
 	if (c < ARRAY_SIZE(named) && named[c]) {
 		buf_adds(out, named[c]);
-	} else if (c < 0x20) {
-		buf_printf(out, "\\u%04x", c);
 	} else {
-		buf_addc(out, (char)c);
+		buf_printf(out, "\\u%04x", c);
 	}
 }
 
 static void write_string(struct buf *out, struct str s)
 {
 	buf_addc(out, '"');
-	for (size_t i = 0; i < s.n; i++) {
-		write_escape(out, (unsigned char)s.p[i]);
+	for (size_t from = 0, i = 0; i < s.n; from = i) {
+		while (i < s.n && !is_escaped((unsigned char)s.p[i])) {
+			i++;
+		}
+		buf_add(out, s.p + from, i - from);
+		if (i < s.n) {
+			write_escape(out, (unsigned char)s.p[i++]);
+		}
 	}
 	buf_addc(out, '"');
 }

@@ -324,6 +324,7 @@ static void sighting_send(struct request *q, struct recording *r)
 	}
 	r->order = (struct snapshot_order){.sent = sent,
 		.manager = r->manager,
+		.digest = str_of(r->sighting.digest),
 		.arena = q->a,
 		.may_write_history = true,
 		.done = on_snapshot,

@@ -25,6 +25,7 @@ struct snapshot;
 struct snapshot_order {
 	struct object *sent;    /* a Snapshot of the request's namespace */
 	struct str manager;     /* for managedFields */
+	struct str digest;      /* digest_of() its data, if the caller has computed it; lives as long as the snapshot */
 	struct arena *arena;    /* of what lives until the end of this snapshot */
 	bool may_write_history; /* the user was asked about: the right to write the states of the History */
 	int64_t revisions;      /* of the History, for done(): how many there are; -1: as many as before */

@@ -16,6 +16,8 @@
 #include "server/write/write_recorded.h"
 #include "storage/keys.h"
 
+#include <assert.h>
+
 enum {
 	/* Revisions of one history: etcd checks the guard of each; a Snapshot beyond it gets 409. */
 	HISTORY_LENGTH_MAX = 2000,
@@ -231,6 +233,8 @@ static int snapshot_history_read(struct request *q, struct snapshot *s)
 static struct str cut_digest(const struct snapshot *s, const char digest[DIGEST_SIZE])
 {
 	size_t room = s->prefix.n + DIGEST_LENGTH_MIN <= LABEL_MAX_LENGTH ? LABEL_MAX_LENGTH : NAME_MAX_LENGTH;
+	assert(s->digest.n == DIGEST_SIZE - 1);
+	memcpy(digest, s->digest.p, s->digest.n);
 
 	return (struct str){digest, MIN((size_t)DIGEST_SIZE - 1, room - s->prefix.n)};
 }
@@ -242,7 +246,9 @@ static int find_name(struct request *q, const struct snapshot *s, struct str *re
 	char digest[DIGEST_SIZE];
 
 	for (unsigned i = 0; i < NAMES_TRIED_MAX; i++) {
-		digest_attempt(digest, s->data, i, q->a);
+		if (i > 0) {
+			digest_attempt(digest, s->data, i, q->a);
+		}
 		struct str end = cut_digest(s, digest);
 		struct str name = arena_printf(q->a, STR_FMT STR_FMT, STR_ARG(s->prefix), STR_ARG(end));
 		_cleanup_(cached_unrefp) struct cached *taken =
@@ -791,7 +797,11 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 	s->change = json_gets(spec, "change");
 	json_to_int64(json_gets(spec, "historyLimit"), &limit);
 	s->limit = (size_t)limit;
-	if (!is_stateless(s)) {
+	if (is_stateless(s)) {
+		return;
+	}
+	s->digest = s->order->digest;
+	if (s->digest.n == 0) {
 		digest_of(digest, s->data, q->a);
 		s->digest = arena_dup(q->a, str_of(digest));
 	}
