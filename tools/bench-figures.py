@@ -6,7 +6,8 @@ It never fails for that.
     tools/bench-figures.py --renew build/bench.json      # keep the figures of this run instead, for a release
 
 Figures are such as hardly depend on the machine: annals' CPU for one request, divided by what a bare server in C spends that answers as many bytes
-(tests/bench/bare_server.c); memory after a start; and how large a compressed list is."""
+(tests/bench/bare_server.c); memory after a start; how large a compressed list is; and what a
+recorded change takes in etcd and in the cache."""
 
 import argparse
 import json
@@ -19,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tests" / "bench" / "figures.json"
 CPU, BARE = "server µs", "bare"
 # Values that are compared as they are: which, of which workloads, in which unit.
-ABSOLUTE = [("MiB", re.compile(r"start\."), "MiB"), ("bytes", re.compile(r"list500\.gzip\.first"), "bytes")]
+ABSOLUTE = [("MiB", re.compile(r"start\."), "MiB"), ("bytes", re.compile(r"list500\.gzip\.first|record\."), "bytes"),
+            ("bytes at rest", re.compile(r"record\."), "bytes at rest"), ("bytes in the cache", re.compile(r"record\."), "bytes in the cache")]
 TOLERANCE = 1.1
 
 

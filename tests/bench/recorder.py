@@ -4,20 +4,30 @@ kube-apiserver spends on the change itself. docs/explanation/performance.md has 
 
     ANNALS_BIN=build/annals tests/bench/recorder.py [--objects 100000] [--changes 10000]
     ANNALS_BIN=build/annals tests/bench/recorder.py --webhook [--changes 2000]
+    ANNALS_BIN=build/annals tests/bench/recorder.py --cost [--objects 500] [--states 11] [--json build/bench.json]
 
 With --webhook: how long a write takes in a kube-apiserver that asks annals for the user first, while annals answers, while it hangs, and when it
 is gone. Beside each such write stands one of another namespace, which no webhook is about.
+
+With --cost: what one recorded change of ten bytes costs, in bytes that etcd receives, in bytes at rest, in memory of a server that has loaded
+all, in requests, and in CPU of each process. The recorder is stopped while objects change, so etcd receives nothing but what is recorded. `make
+bench` runs this, and --json adds the figures to those of its run.
 """
 
 import argparse
+import base64
+import collections
 import itertools
 import json
+import os
 import pathlib
+import random
 import shutil
 import signal
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "integration"), str(HERE.parent / "cluster"), str(HERE)]
@@ -57,6 +67,12 @@ def wait_for_revisions(server, n):
         if rows and rows[0]["revisions"] >= n:
             return
         time.sleep(1)
+
+
+def wait_for_states(server, n):
+    """As the server counts them: a Recorder's status follows after seconds."""
+    while Metrics(server.client).sum("apiserver_storage_objects", resource="controllerrevisions.annals.dev") < n:
+        time.sleep(0.2)
 
 
 def run_kube(folder, certificates, options):
@@ -124,6 +140,166 @@ def wait_until_idle(process):
     while last < 0 or cpu_ns(process.popen.pid) - last > 20e6:
         last = cpu_ns(process.popen.pid)
         time.sleep(5)
+
+
+# ---- what a change costs ----
+
+SIZES = {"5k": 5 * 1024, "10k": 10 * 1024}
+PARTS_OF_ETCD = [("history", "entries of the index"), ("objects/-/bases", "bases"), ("objects/annals.dev/histories", "Histories"),
+                  ("objects/annals.dev/controllerrevisions", "states")]
+
+
+def settings(name, size):
+    """Lines as people write them, from a fixed seed: a name, and ten digits that nothing predicts."""
+    rng = random.Random(name)
+    words = ["server", "cache", "limit", "timeout", "retry", "queue", "region", "backend", "pool", "session", "token", "path"]
+    lines = []
+    while sum(map(len, lines)) < size:
+        lines.append(f"{rng.choice(words)}.{rng.choice(words)}.{rng.choice(words)} = {rng.randrange(10**9, 10**10)}\n")
+    return "".join(lines)
+
+
+def received_by(etcd):
+    """Bytes that etcd has received from its clients."""
+    for line in http_text(etcd, "/metrics").splitlines():
+        if line.startswith("etcd_network_client_grpc_received_bytes_total"):
+            return float(line.split()[1])
+    raise AssertionError("etcd has no such metric")
+
+
+def http_text(etcd, path):
+    """Of the address for metrics."""
+    with urllib.request.urlopen(etcd.metrics_url + path, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def start_etcd(folder):
+    port = processes.free_port()
+    etcd = processes.Etcd(folder, kube.NEWEST_ETCD if os.path.exists(kube.NEWEST_ETCD) else None,
+                          flags=(f"--listen-metrics-urls=http://127.0.0.1:{port}",))
+    etcd.metrics_url = f"http://127.0.0.1:{port}"
+    return etcd
+
+
+def at_rest(etcd):
+    """{what: (keys, bytes of keys and values)} of what recording has written."""
+    found = {what: [0, 0] for _, what in PARTS_OF_ETCD}
+    for start, what in PARTS_OF_ETCD:
+        for kv in json.loads(etcd.ctl("get", f"/annals/{start}/", "--prefix", "-w", "json")).get("kvs", []):
+            found[what][0] += 1
+            found[what][1] += len(base64.b64decode(kv["key"])) + len(base64.b64decode(kv.get("value", "")))
+    return found
+
+
+def recorded(server):
+    """(requests about what is recorded, bytes in the cache)"""
+    metrics = Metrics(server.client)
+    requests = sum(metrics.sum("apiserver_request_total", resource=resource)
+                   for resource in ("recordings", "snapshots", "histories", "controllerrevisions"))
+    return requests - metrics.sum("apiserver_request_total", verb="WATCH"), metrics.sum("annals_cache_bytes")
+
+
+class Cost:
+    """A server, its etcd and a recorder, and objects of one size."""
+
+    def __init__(self, folder, certificates, options, size):
+        self.options, self.size = options, size
+        self.certificates = certificates
+        self.etcd = start_etcd(folder / "etcd")
+        self.server = processes.Serve(self.etcd.endpoint, certificates)
+        kubeconfig = kube.write_kubeconfig(folder / "kubeconfig", self.server, certificates)
+        self.recorder = processes.Process([processes.BIN, "controllers", "--kubeconfig", kubeconfig, "--controllers=recorder"])
+        self.parts = {"server": self.server, "recorder": self.recorder, "etcd": self.etcd}
+        ask(self.server, "POST", RECORDERS, {**RECORDER, "spec": {**RECORDER["spec"], "historyLimit": 100}})
+
+    def stop(self):
+        for part in reversed(self.parts.values()):
+            part.kill()
+
+    def text(self, i):
+        return settings(f"c{i}", self.size)
+
+    def create(self):
+        all_of(self.options.objects, lambda i: ask(self.server, "POST", CONFIGMAPS, {
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{i}"}, "data": {"settings": self.text(i)}}))
+        wait_for_states(self.server, self.options.objects)
+
+    def change(self, state):
+        """Other ten digits, in one of the lines."""
+        def one(i):
+            lines = self.text(i).splitlines(True)
+            for n in range(1, state + 1):
+                at = n * 7 % len(lines)
+                lines[at] = lines[at].partition("=")[0] + f"= {random.Random(f'{i} {n}').randrange(10**9, 10**10)}\n"
+            ask(self.server, "PATCH", f"{CONFIGMAPS}/c{i}", {"data": {"settings": "".join(lines)}}, MERGE)
+
+        self.recorder.popen.send_signal(signal.SIGSTOP)
+        all_of(self.options.objects, one)
+
+    def record(self, state):
+        self.recorder.popen.send_signal(signal.SIGCONT)
+        wait_for_states(self.server, self.options.objects * (state + 1))
+
+    def run(self):
+        """{figure: number} of one change."""
+        self.create()
+        spent, took, received, requests = collections.Counter(), 0, 0, 0
+        n = self.options.objects * (self.options.states - 1)
+        for state in range(1, self.options.states):
+            self.change(state)
+            received_before, requests_before = received_by(self.etcd), recorded(self.server)[0]
+            of_round, seconds = measured(self.parts, lambda: self.record(state))
+            spent.update(of_round)
+            took += seconds
+            received += received_by(self.etcd) - received_before
+            requests += recorded(self.server)[0] - requests_before
+        rest = at_rest(self.etcd)
+        figures = {"bytes": received / n, "requests": requests / n, "changes/s": n / took,
+                   **{f"{part} µs": 1e6 * spent[part] / n for part in self.parts},
+                   "changes/s of two cores": 2 * n / sum(spent.values())}
+        states = self.options.objects * self.options.states
+        figures["bytes at rest"] = sum(bytes for _, bytes in rest.values()) / states
+        for what, (keys, bytes) in rest.items():
+            print(f"  {what}: {keys / states:.2f} keys and {bytes / states:.0f} bytes for a state")
+        return figures
+
+    def memory(self):
+        """Bytes for a state, of a server that has loaded all of them, and has read none."""
+        self.recorder.kill()
+        del self.parts["recorder"]
+        self.server.kill()
+        self.etcd.ctl("del", "/annals/objects/core/configmaps/", "--prefix")
+        self.server = self.parts["server"] = processes.Serve(self.etcd.endpoint, self.certificates)
+        loaded, held = current_rss(self.server.popen.pid), recorded(self.server)[1]
+        for start, _ in PARTS_OF_ETCD:
+            self.etcd.ctl("del", f"/annals/{start}/", "--prefix")
+        self.server.kill()
+        self.server = self.parts["server"] = processes.Serve(self.etcd.endpoint, self.certificates)
+        states = self.options.objects * self.options.states
+        return {"bytes in memory": (loaded - current_rss(self.server.popen.pid)) / states, "bytes in the cache": held / states}
+
+
+def current_rss(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS")) * 1024
+
+
+def run_cost(folder, certificates, options):
+    samples = []
+    for name, size in SIZES.items():
+        print(f"changes of ten bytes in {options.objects} objects of {size // 1024} KiB, with {options.states} states each", flush=True)
+        cost = Cost(folder / name, certificates, options, size)
+        try:
+            figures = {**cost.run(), **cost.memory()}
+        finally:
+            cost.stop()
+        for what, figure in figures.items():
+            print(f"  {what}: {figure:.3g}" if figure < 10 else f"  {what}: {figure:.0f}", flush=True)
+        samples.append({"subject": "annals", "workload": f"record.{name}", "values": figures})
+    if options.json:
+        run = json.loads(options.json.read_text()) if options.json.exists() else {"samples": []}
+        run["samples"] += samples
+        options.json.write_text(json.dumps(run))
 
 
 # ---- the webhook ----
@@ -211,16 +387,23 @@ def run_webhook(folder, certificates, options):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--objects", type=int, default=100000)
+    parser.add_argument("--objects", type=int)
     parser.add_argument("--changes", type=int)
     parser.add_argument("--webhook", action="store_true")
+    parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--states", type=int, default=11, help="of each object, with --cost")
+    parser.add_argument("--json", type=pathlib.Path, help="a file of make bench, to which --cost adds")
     options = parser.parse_args()
+    options.objects = options.objects or (500 if options.cost else 100000)
     options.changes = options.changes or (2000 if options.webhook else 10000)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
     try:
         certificates = processes.Certificates(folder / "certs")
         if options.webhook:
             run_webhook(folder, certificates, options)
+            return
+        if options.cost:
+            run_cost(folder, certificates, options)
             return
         alone, server, recorder = run_annals(folder, certificates, options)
         theirs = run_kube(folder, certificates, options)

@@ -21,6 +21,10 @@ tools/install-deps.sh run bench
 ninja -C "$BUILD" tests/bench/bare_server >&2
 rm -f "$BUILD/bench.json"
 (load -bare "$BUILD/tests/bench/bare_server" -json "$BUILD/bench.json" "$@")
+case " $* " in
+*" -only "*) ;;
+*) ANNALS_BIN=$ANNALS_BIN tests/bench/recorder.py --cost --json "$BUILD/bench.json" ;;
+esac
 if [ -e "$BUILD/bench.json" ]; then # or the arguments have named another file
 	echo
 	tools/bench-figures.py "$BUILD/bench.json"
