@@ -192,10 +192,10 @@ static void report_entry(
 static void on_entry(struct fsck *f, struct question *q)
 {
 	const struct storage_range *r = &q->range;
-	if (r->n_kvs == 0) {
+	if (r->n_kvs == 0 && !q->is_optional) {
 		report_entry(f, q->index, &q->subject->id, q->key,
 			arena_printf(&f->page, "its entry " STR_FMT " is missing", STR_ARG(q->key)));
-	} else if (!str_eq(r->kvs[0].value, q->value)) {
+	} else if (r->n_kvs > 0 && !str_eq(r->kvs[0].value, q->value) && !(q->may_be_bare && r->kvs[0].value.n == 0)) {
 		report_entry(f, q->index, &q->subject->id, q->key,
 			arena_printf(&f->page, "its entry " STR_FMT " says " STR_FMT " instead of " STR_FMT, STR_ARG(q->key),
 				STR_ARG(r->kvs[0].value), STR_ARG(q->value)));
@@ -212,6 +212,8 @@ static int ask_entries(struct fsck *f, const struct fsck_index *index, const str
 		q->index = index;
 		q->subject = s;
 		q->value = entries[i].value;
+		q->is_optional = s->is_packed && entries[i].is_for_plain;
+		q->may_be_bare = s->is_packed && entries[i].may_be_bare;
 		r = fsck_ask(f, q);
 	}
 	return r;

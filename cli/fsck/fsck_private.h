@@ -86,6 +86,7 @@ struct subject {
 	struct object_id id;
 	struct str key, title; /* title: dependents.annals.dev default/web */
 	struct object *object;
+	bool is_packed; /* its value is in compressed form */
 };
 
 struct question {
@@ -94,6 +95,7 @@ struct question {
 	const struct subject *subject;
 	const struct fsck_index *index;
 	struct str key, value;
+	bool is_optional, may_be_bare; /* of an entry of an index */
 	struct object_id id;
 };
 

@@ -331,6 +331,7 @@ static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv
 	const struct kind *k = s->id.kind;
 	int r = fsck_decode(f, &s->object, k, kv, &f->page);
 	struct str base = packed_base_name(kv->value);
+	s->is_packed = packed_is(kv->value);
 	if (r == -EIO) {
 		return r;
 	}

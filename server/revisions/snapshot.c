@@ -94,16 +94,6 @@ static void snapshot_history_done(struct snapshot_history *h)
 	*h = (struct snapshot_history){0};
 }
 
-static int selectable_index(const struct kind *k, const char *path)
-{
-	for (size_t i = 0; i < k->n_selectable; i++) {
-		if (strcmp(k->selectable[i].path, path) == 0) {
-			return (int)i;
-		}
-	}
-	return FIELD_TERM_NAME;
-}
-
 /* Objects made through upstream's version do not show it: it is computed of their data. */
 static struct str digest_of_hidden(const struct cached *o, struct arena *a)
 {
@@ -233,8 +223,6 @@ static int snapshot_history_read(struct request *q, struct snapshot *s)
 static struct str cut_digest(const struct snapshot *s, const char digest[DIGEST_SIZE])
 {
 	size_t room = s->prefix.n + DIGEST_LENGTH_MIN <= LABEL_MAX_LENGTH ? LABEL_MAX_LENGTH : NAME_MAX_LENGTH;
-	assert(s->digest.n == DIGEST_SIZE - 1);
-	memcpy(digest, s->digest.p, s->digest.n);
 
 	return (struct str){digest, MIN((size_t)DIGEST_SIZE - 1, room - s->prefix.n)};
 }
@@ -245,6 +233,8 @@ static int find_name(struct request *q, const struct snapshot *s, struct str *re
 {
 	char digest[DIGEST_SIZE];
 
+	assert(s->digest.n == DIGEST_SIZE - 1);
+	memcpy(digest, s->digest.p, s->digest.n);
 	for (unsigned i = 0; i < NAMES_TRIED_MAX; i++) {
 		if (i > 0) {
 			digest_attempt(digest, s->data, i, q->a);

@@ -12,6 +12,7 @@
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 #include "server/write/user_notes.h"
+#include "server/write/write_recorded.h"
 #include "storage/keys.h"
 
 #include <assert.h>
@@ -266,7 +267,8 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 		.guards_needed = w->needed,
 		.needed = w->needed,
 		.is_unprotected = w->loses_protection,
-		.is_unique = history_is_unique(q, w),
+		/* A Snapshot has decided on all of the history, and guards it. */
+		.is_unique = !w->extend && history_is_unique(q, w),
 		.wants_present = true,
 	};
 
@@ -297,6 +299,9 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 	}
 	write_plan_moved(q, &w->moved_history);
 	write_plan_moved(q, &w->moved);
+	if (w->history_seen > 0) {
+		recorded_guard(q, w, &q->plan);
+	}
 	if (w->extend) {
 		w->extend(q, w, &q->plan);
 	}
@@ -338,7 +343,7 @@ static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
 	bool guards_others = w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend ||
-		w->beside.object || w->moved.to || q->plan.needs_base;
+		w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base;
 
 	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 	plan_judge(&q->plan, q->server->options.agreement);
@@ -602,7 +607,8 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->moved = w->moved_history = (struct write_moved){0};
 	atomic_fetch_add_explicit(&q->server->n_decisions, 1, memory_order_relaxed);
 	w->decision = w->decide(q, w);
-	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) && references_check(q, w)) {
+	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) &&
+		(references_check(q, w) || recorded_check_unique(q, w))) {
 		w->decision = DECIDE_REFUSE;
 	}
 }

@@ -137,6 +137,7 @@ struct write {
 	int64_t namespace_revision;          /* mod revision admission saw; 0: not there */
 	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
 	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
+	int64_t history_seen; /* nothing may have joined the object's history since this revision; 0: the index says that */
 	struct agreement_ticket ticket;      /* the version it is stored in, and that we may do so: a guard, too */
 	struct user_note noted;              /* is written, too, if is_noted. Its texts live as long as the decision */
 	bool is_noted;
@@ -207,5 +208,7 @@ bool history_is_unique(const struct request *q, const struct write *w);
 /* Call it when the guards have failed. Returns 0; or 1 with 409 in q->st, which names the other
  * revision. */
 int history_refuse(struct request *q, const struct write *w);
+int history_refuse_clash(
+	struct request *q, const struct write *w, const struct plan_clash *clash); /* the same, of a known one */
 
 #endif

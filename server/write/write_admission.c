@@ -858,20 +858,23 @@ bool history_is_unique(const struct request *q, const struct write *w)
 	return index_takes_place(w->present, o) && version_is_own(q->route.version, o->kind) && !history_allows_duplicates(o);
 }
 
-int history_refuse(struct request *q, const struct write *w)
+int history_refuse_clash(struct request *q, const struct write *w, const struct plan_clash *clash)
 {
-	struct plan_clash clash;
-
-	if (!plan_clashes(&q->plan, &clash)) {
-		return 0;
-	}
-	struct str name = arena_dup(q->a, clash.name);
-	struct str what = clash.is_number ? arena_printf(q->a, "revision %lld", (long long)clash.number) : STR("the same data");
+	struct str name = arena_dup(q->a, clash->name);
+	struct str what =
+		clash->is_number ? arena_printf(q->a, "revision %lld", (long long)clash->number) : STR("the same data");
 	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
 		"controllerrevisions \"" STR_FMT "\" of the same controller has " STR_FMT
 		"; where both are wanted, the annotation annals.dev/allow-duplicates: \"true\" says so",
 		STR_ARG(name), STR_ARG(what));
-	status_add_cause(&q->st, REASON_DUPLICATE, clash.is_number ? STR("revision") : STR("data"),
+	status_add_cause(&q->st, REASON_DUPLICATE, clash->is_number ? STR("revision") : STR("data"),
 		arena_printf(q->a, "controllerrevisions \"" STR_FMT "\" has " STR_FMT, STR_ARG(name), STR_ARG(what)));
 	return 1;
+}
+
+int history_refuse(struct request *q, const struct write *w)
+{
+	struct plan_clash clash;
+
+	return plan_clashes(&q->plan, &clash) ? history_refuse_clash(q, w, &clash) : 0;
 }

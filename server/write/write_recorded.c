@@ -6,6 +6,7 @@
 #include "server/request/agreed_version.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const struct kind *histories(void)
 {
@@ -349,4 +350,92 @@ int write_archive(struct request *q, struct write *w)
 	}
 	move(q, &w->moved, o, archive_for(q, &seen, o->meta.name, o->meta.uid));
 	return 0;
+}
+
+/* ---- one revision of each state ---- */
+
+int selectable_index(const struct kind *k, const char *path)
+{
+	size_t i = 0;
+
+	while (i < k->n_selectable && strcmp(k->selectable[i].path, path) != 0) {
+		i++;
+	}
+	assert(i < k->n_selectable);
+	return (int)i;
+}
+
+/* Does the decision bring a recorded state into a history in which there must not be another one like it? A Snapshot has
+ * looked itself. */
+static bool joins_history(const struct request *q, const struct write *w, struct history_place *ret)
+{
+	const struct object *o = w->object;
+	struct history_place before;
+
+	if (w->extend || !history_is_unique(q, w) || !o->kind->is_packed || !o->kind->is_packed(o) ||
+		!o->kind->history(o, ret)) {
+		return false;
+	}
+	return !(w->present && o->kind->history(w->present, &before) && str_eq(before.owner, ret->owner));
+}
+
+/* Returns 1 with q->st if the revision cannot be read. */
+static int read_digest(struct request *q, const struct cached *o, struct str *ret)
+{
+	struct object *whole;
+
+	if (cached_object(&whole, o, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(o->name));
+		return 1;
+	}
+	*ret = history_digest(whole, q->a);
+	return 0;
+}
+
+int recorded_check_unique(struct request *q, struct write *w)
+{
+	struct history_place place;
+	struct str digest, other;
+	const struct cached *o;
+	struct cache_iter it;
+
+	w->history_seen = 0;
+	if (!joins_history(q, w, &place)) {
+		return 0;
+	}
+	const struct kind *k = w->object->kind;
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *seen = cache_snapshot(q->server->options.cache, k);
+	struct field_term term = {
+		.path = STR("controller.uid"), .value = place.owner, .field = selectable_index(k, "controller.uid")};
+	struct field_selector selector = {&term, 1};
+	const struct cache_filter filter = {.ns = request_ns(q), .fields = &selector};
+
+	if (agreed_version_check_readable(q, k)) {
+		return 1;
+	}
+	digest = history_digest(w->object, q->a);
+	cache_iter_init(&it, seen, &filter, STR(""));
+	while ((o = cache_iter_next(&it))) {
+		if (str_eq(o->name, w->name)) {
+			continue;
+		}
+		if (read_digest(q, o, &other)) {
+			return 1;
+		}
+		if (str_eq(other, digest)) {
+			return history_refuse_clash(q, w, &(struct plan_clash){.name = o->name});
+		}
+	}
+	w->history_seen = MAX(cache_snapshot_revision(seen), 1);
+	return 0;
+}
+
+void recorded_guard(const struct request *q, const struct write *w, struct plan *p)
+{
+	struct history_place place;
+	bool has_place = w->object->kind->history(w->object, &place);
+
+	assert(w->history_seen > 0 && has_place);
+	(void)has_place;
+	plan_guard_history(p, request_ns(q), place.owner, w->history_seen);
 }

@@ -36,6 +36,15 @@ bool write_is_recorded(const struct object *o);
 /* For decide, of a deletion: sets w->moved if the object is to move. Returns 0; 1 with q->st; or ASK_FIRST. */
 int write_archive(struct request *q, struct write *w);
 
+/* The index of a selectable field that the kind has. */
+int selectable_index(const struct kind *k, const char *path);
+
+/* Returns 1 with 409 in q->st if another revision of the same History holds the state that a recorded state gets. The index does
+ * not have the states of values in compressed form, so the cache is asked. Otherwise recorded_guard() adds to the plan that no
+ * revision has joined the history since. */
+int recorded_check_unique(struct request *q, struct write *w);
+void recorded_guard(const struct request *q, const struct write *w, struct plan *p);
+
 /* o NULL: a deletion. old NULL: a creation. Returns 0; 1 with q->st; or ASK_FIRST. */
 int write_ask_recorded(struct request *q, const struct object *o, const struct object *old);
 

@@ -241,15 +241,34 @@ static void plan_guard_unique(struct plan *p, struct str directory)
 	p->n_clash_looks++;
 }
 
+/* Plans the entries of a revision that stays where it is: its value may have changed its form. */
+static void plan_history_form(struct plan *p, const struct plan_change *c, const struct history_place *place, bool is_packed)
+{
+	struct str history = key_history(p->arena, p->prefix, c->ns, place->owner);
+	struct str digest = key_history_digest(p->arena, history, history_digest(c->after, p->arena));
+	struct str number = key_history_number(p->arena, history, place->number);
+
+	if (is_packed) {
+		plan_delete(p, key_below(p->arena, digest, c->name));
+		return;
+	}
+	plan_put(p, key_below(p->arena, digest, c->name), c->after->meta.uid, 0);
+	plan_put(p, key_below(p->arena, number, c->name), c->after->meta.uid, 0);
+}
+
 /* Plans the index keys of a history in the transaction that changes the revision. So the index
  * is never behind, and a guard on it is a guard on the history. The state of a revision never
- * changes: one digest serves for before and after. */
-static void plan_history(struct plan *p, const struct plan_change *c)
+ * changes: one digest serves for before and after. A value in compressed form has an entry for its
+ * number alone, without the uid: the index would be as large as the values. */
+static void plan_history(struct plan *p, const struct plan_change *c, bool is_packed)
 {
 	struct move m = find_move(c->before, c->after);
 	struct arena *a = p->arena;
 
 	if (!m.changes_number) {
+		if (m.is_in && c->kind->is_packed && c->kind->is_packed(c->after)) {
+			plan_history_form(p, c, &m.after, is_packed);
+		}
 		return;
 	}
 	struct str was = m.was_in ? key_history(a, p->prefix, c->ns, m.before.owner) : STR("");
@@ -269,11 +288,12 @@ static void plan_history(struct plan *p, const struct plan_change *c)
 	if (m.was_in) {
 		plan_delete(p, key_below(a, key_history_number(a, was, m.before.number), c->name));
 	}
-	if (m.is_in && m.changes_owner) {
+	if (m.is_in && m.changes_owner && !is_packed) {
 		plan_put(p, key_below(a, key_history_digest(a, is, digest), c->name), c->after->meta.uid, 0);
 	}
 	if (m.is_in) {
-		plan_put(p, key_below(a, key_history_number(a, is, m.after.number), c->name), c->after->meta.uid, 0);
+		plan_put(p, key_below(a, key_history_number(a, is, m.after.number), c->name),
+			is_packed ? STR("") : c->after->meta.uid, 0);
 	}
 }
 
@@ -485,7 +505,7 @@ void plan_change(struct plan *p, const struct plan_change *c)
 	}
 	p->value = is_first ? value : p->value;
 	plan_references(p, c);
-	plan_history(p, c);
+	plan_history(p, c, packed_is(value));
 }
 
 int plan_new_namespace(struct plan *p, struct str name, const struct agreement_ticket *ticket, struct str *ret_why)
@@ -667,7 +687,7 @@ size_t index_reference_entries(const struct object_id *id, const struct object *
 	size_t n = references_of(o, references);
 
 	for (size_t i = 0; i < n; i++) {
-		ret[i] = (struct index_entry){reference_key(id, &references[i], prefix, a), o->meta.uid};
+		ret[i] = (struct index_entry){.key = reference_key(id, &references[i], prefix, a), .value = o->meta.uid};
 	}
 	return n;
 }
@@ -681,12 +701,9 @@ size_t index_history_entries(const struct object_id *id, const struct object *o,
 		return 0;
 	}
 	struct str history = key_history(a, prefix, id->ns, place.owner);
-	const struct str directories[] = {
-		key_history_digest(a, history, history_digest(o, a)),
-		key_history_number(a, history, place.number),
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
-		ret[i] = (struct index_entry){key_below(a, directories[i], id->name), o->meta.uid};
-	}
-	return ARRAY_SIZE(directories);
+	struct str digest = key_history_digest(a, history, history_digest(o, a));
+	struct str number = key_history_number(a, history, place.number);
+	ret[0] = (struct index_entry){.key = key_below(a, digest, id->name), .value = o->meta.uid, .is_for_plain = true};
+	ret[1] = (struct index_entry){.key = key_below(a, number, id->name), .value = o->meta.uid, .may_be_bare = true};
+	return 2;
 }

@@ -75,7 +75,9 @@ struct plan_change {
 	bool guards_needed;
 	const int64_t *needed; /* in the order of its references */
 	bool is_unprotected;   /* no object may refer to this one */
-	bool is_unique;        /* no other revision of its history may have its state or its number */
+	/* No other revision of its history may have its state or its number, as far as the index says: it does not have the
+	 * states of values in compressed form. */
+	bool is_unique;
 	bool wants_present;    /* if the guards fail, the object's value is read as well: plan_present() */
 };
 
@@ -181,6 +183,8 @@ enum { INDEX_ENTRIES_MAX = REFERENCES_MAX }; /* of one object in one index */
 
 struct index_entry {
 	struct str key, value;
+	bool is_for_plain; /* an object whose value is in compressed form does not need it */
+	bool may_be_bare;  /* of such an object, its own value may be empty */
 };
 
 /* Lists the object's entries in PREFIX/references/, and in PREFIX/history/. Returns their
