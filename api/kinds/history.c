@@ -7,8 +7,10 @@
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
+#include "base/clock.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* History: what became of one object. It is the controller of the revisions that hold the object's states, outlives the object, and goes on when that
  * is recreated. Recording makes it (docs/explanation/history.md); its status comes with Snapshots alone (server/revisions/revisions.h). */
@@ -283,6 +285,35 @@ static struct str select_deleted(const struct object *o, struct arena *a _unused
 	return member_text(object_status(o), "deletionTime").n ? STR("true") : STR("false");
 }
 
+/* The latest time among the listed changes. The last change need not have it: the clocks of recorders differ. */
+static struct str latest_time(const struct object *o, size_t n, struct arena *a)
+{
+	const struct json *changes = json_gets(object_status(o), "changes"), *one;
+	char text[TIME_RFC3339_SIZE];
+	int64_t latest_us = -1, us;
+
+	for (uint32_t i = 0; (one = list_item(changes, i)); i++) {
+		if (time_parse_rfc3339(member_text(one, "time"), &us) && us > latest_us) {
+			latest_us = us;
+		}
+	}
+	if (latest_us < 0) {
+		return STR("");
+	}
+	time_format_rfc3339(text, latest_us / 1000000);
+	return arena_dup(a, (struct str){text, n});
+}
+
+static struct str select_minute(const struct object *o, struct arena *a)
+{
+	return latest_time(o, strlen("2026-01-01T00:00"), a);
+}
+
+static struct str select_hour(const struct object *o, struct arena *a)
+{
+	return latest_time(o, strlen("2026-01-01T00"), a);
+}
+
 static const struct selectable_field selectable[] = {
 	{"spec.subject.group", select_group, false},
 	{"spec.subject.kind", select_kind, false},
@@ -290,6 +321,8 @@ static const struct selectable_field selectable[] = {
 	{"spec.subject.name", select_name, false},
 	{"status.by", select_by, false},
 	{"status.deleted", select_deleted, false},
+	{"status.changedMinute", select_minute, false},
+	{"status.changedHour", select_hour, false},
 };
 
 /* ---- the kind ---- */

@@ -478,6 +478,72 @@ static int find_labelled(struct printer *p, const struct api_resource *type)
 	return r;
 }
 
+/* ---- the latest changes of all namespaces ----
+ *
+ * The server finds the Histories whose latest change was in a minute, or in an hour, by its index. So a log of the last minutes costs
+ * what it shows. The oldest step comes first: a History that changes meanwhile is in a later one. */
+
+/* Requests for one log, each for a minute or an hour: more would cost the server more than one list of all. A longer time is listed so. */
+enum { STEPS_MAX = 72 };
+/* The clocks of servers may be ahead. */
+static const int64_t ahead_us = (int64_t)5 * 60 * 1000000;
+
+/* 2026-01-02T03:04 of a minute. */
+static const struct step {
+	int64_t us;
+	const char *field;
+	size_t n_text;
+} steps[] = {
+	{(int64_t)60 * 1000000, "status.changedMinute", 16},
+	{(int64_t)3600 * 1000000, "status.changedHour", 13},
+};
+
+static int list_steps(struct printer *p, const struct kubectl_watch *w, const struct step *step, int64_t until_us)
+{
+	struct kubectl_watch one = *w;
+	char time[TIME_RFC3339_SIZE];
+	struct str version;
+	int r = 0;
+
+	for (int64_t at = p->entries.filter.since_us / step->us * step->us; !r && at <= until_us; at += step->us) {
+		time_format_rfc3339(time, at / 1000000);
+		one.field_selector = arena_printf(&p->k->arena, "%s=%.*s%s" STR_FMT, step->field, (int)step->n_text, time,
+			w->field_selector.n ? "," : "", STR_ARG(w->field_selector));
+		r = kubectl_list(p->k, &one, &version);
+	}
+	return r;
+}
+
+/* Returns 0, or -1 where the Histories must be listed as ever: the flags ask for more, or the server does not have these fields. */
+static int list_latest(struct printer *p, const struct kubectl_watch *w)
+{
+	int64_t since_us = p->entries.filter.since_us, until_us = clock_wall_us() + ahead_us;
+
+	if (!p->k->is_everywhere || p->n_subjects > 0 || since_us <= 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (until_us - since_us < STEPS_MAX * steps[i].us) {
+			int r = list_steps(p, w, &steps[i], until_us);
+			buf_clear(&p->k->err);
+			return r;
+		}
+	}
+	return -1;
+}
+
+static void explain_nothing(struct printer *p, bool is_of_latest)
+{
+	const struct subject *first = p->n_subjects ? &p->subjects[0] : NULL;
+
+	if (is_of_latest) {
+		kubectl_note(p->k, "No changes found: %llu objects have changed since then, and none as the flags ask for.",
+			(unsigned long long)p->entries.n_histories);
+	} else {
+		log_explain_nothing(p->k, &p->entries, first ? first->type : NULL, first ? first->name : STR(""));
+	}
+}
+
 static int look(struct printer *p)
 {
 	struct kubectl *k = p->k;
@@ -499,9 +565,11 @@ static int look(struct printer *p)
 	if (k->is_following) {
 		return kubectl_follow(k, &w) || p->has_failed ? -1 : 0;
 	}
-	bool is_forbidden = false;
-	if (kubectl_list(k, &w, &version) ||
-		(!p->is_anywhere && kubectl_list_archived(k, &w, p->n_subjects == 0, &is_forbidden))) {
+	bool is_forbidden = false, is_of_latest = !list_latest(p, &w);
+	if (!is_of_latest && kubectl_list(k, &w, &version)) {
+		return -1;
+	}
+	if (!p->is_anywhere && kubectl_list_archived(k, &w, p->n_subjects == 0, &is_forbidden)) {
 		return -1;
 	}
 	log_entries_sort(&p->entries);
@@ -515,8 +583,7 @@ static int look(struct printer *p)
 			(unsigned long long)p->entries.n_unsure, STR_ARG(p->entries.filter.path));
 	}
 	if (is_empty && (kubectl_wants(k, "text") || kubectl_wants(k, "wide"))) {
-		const struct subject *first = p->n_subjects ? &p->subjects[0] : NULL;
-		log_explain_nothing(k, &p->entries, first ? first->type : NULL, first ? first->name : STR(""));
+		explain_nothing(p, is_of_latest);
 		if (is_forbidden) {
 			kubectl_note(k,
 				"Histories of a deleted namespace are shown to those who may list histories in all namespaces.");

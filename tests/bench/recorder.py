@@ -4,10 +4,13 @@ kube-apiserver spends on the change itself. docs/explanation/performance.md has 
 
     ANNALS_BIN=build/annals tests/bench/recorder.py [--objects 100000] [--changes 10000]
     ANNALS_BIN=build/annals tests/bench/recorder.py --webhook [--changes 2000]
+    ANNALS_BIN=build/annals tests/bench/recorder.py --log [--objects 100000]
     ANNALS_BIN=build/annals tests/bench/recorder.py --cost [--objects 500] [--states 11] [--json build/bench.json]
 
 With --webhook: how long a write takes in a kube-apiserver that asks annals for the user first, while annals answers, while it hangs, and when it
 is gone. Beside each such write stands one of another namespace, which no webhook is about.
+
+With --log: the log of the last minute, and of all, where many objects are recorded and few have just changed.
 
 With --cost: what one recorded change of ten bytes costs, in bytes that etcd receives, in bytes at rest, in memory of a server that has loaded
 all, in requests, and in CPU of each process. The recorder is stopped while objects change, so etcd receives nothing but what is recorded. `make
@@ -302,6 +305,44 @@ def run_cost(folder, certificates, options):
         options.json.write_text(json.dumps(run))
 
 
+# ---- the log of the last minutes ----
+
+LOG_CHANGED = 100  # objects that have changed in the last minute
+
+
+def sighting(i, ago):
+    state = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{i}", "namespace": "default"}, "data": {"ago": str(ago)}}
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago))
+    return {"subject": {"group": "", "kind": "ConfigMap", "namespace": "default", "name": f"c{i}"}, "namespace": "default", "found": "Present", "time": when,
+            "resourceVersion": str(10**9 - ago), "uid": f"uid-{i}", "apiVersion": "v1", "data": state}
+
+
+def record_at(server, first, n, ago):
+    answer = ask(server, "POST", "/apis/annals.dev/v1/recordings", {"spec": {"sightings": [sighting(i, ago) for i in range(first, first + n)]}})
+    assert all(result["result"] == "Recorded" for result in answer["status"]["results"]), answer
+
+
+def run_log(folder, certificates, options):
+    etcd = start_etcd(folder / "etcd")
+    server = processes.Serve(etcd.endpoint, certificates)
+    kubeconfig = kube.write_kubeconfig(folder / "kubeconfig", server, certificates)
+    try:
+        all_of(options.objects // 50, lambda i: record_at(server, i * 50, 50, 30 * 86400))
+        for first in range(0, LOG_CHANGED, 50):
+            record_at(server, first, 50, 0)
+        for since in ("1m", "90d"):
+            def log():
+                done = processes.run([processes.BIN, "kubectl", "log", "-A", f"--since={since}", "--kubeconfig", kubeconfig, "-o", "name"], check=True)
+                assert len(done.stdout.splitlines()) == (LOG_CHANGED if since == "1m" else min(options.objects, 10000)), done.stdout[:500]
+
+            spent, took = measured({"server": server}, log)
+            print(f"log -A --since={since} of {options.objects} objects, of which {LOG_CHANGED} have just changed: {took * 1e3:.0f} ms, "
+                  f"server {spent['server'] * 1e3:.0f} ms CPU", flush=True)
+    finally:
+        server.kill()
+        etcd.kill()
+
+
 # ---- the webhook ----
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -391,6 +432,7 @@ def main():
     parser.add_argument("--changes", type=int)
     parser.add_argument("--webhook", action="store_true")
     parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--log", action="store_true")
     parser.add_argument("--states", type=int, default=11, help="of each object, with --cost")
     parser.add_argument("--json", type=pathlib.Path, help="a file of make bench, to which --cost adds")
     options = parser.parse_args()
@@ -402,8 +444,8 @@ def main():
         if options.webhook:
             run_webhook(folder, certificates, options)
             return
-        if options.cost:
-            run_cost(folder, certificates, options)
+        if options.cost or options.log:
+            (run_cost if options.cost else run_log)(folder, certificates, options)
             return
         alone, server, recorder = run_annals(folder, certificates, options)
         theirs = run_kube(folder, certificates, options)

@@ -163,6 +163,42 @@ def test_log__of_a_time(log, shop):
         assert wrong[-1].split("=")[0] in log(*wrong, status=2)
 
 
+def test_log__of_the_last_minutes_asks_for_the_objects_that_have_changed(folder, serve, etcd, certificates):
+    """A minute in the past, an hour, and what another clock calls the future; and all of them where the server does not know the fields."""
+    server = serve(etcd().endpoint)
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    between, asked = Between(server, certificates), []
+    config = processes.write_kubeconfig(folder / "kubeconfig", between.url, certificates)
+    objects = {}
+    for name, ago in (("now", 0), ("minutes", 20 * 60), ("hours", 20 * 3600), ("days", 20 * 86400), ("ahead", -120)):
+        objects[name] = Recorded(server, "default", "ConfigMap", name)
+        objects[name].make()
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago))
+        objects[name].patch({"data": {"x": "1"}}, time=when)
+
+    def shown(*arguments):
+        asked.clear()
+        done = processes.run([processes.BIN, "kubectl", "log", "-A", "--kubeconfig", config, "-o", "name", *arguments], check=True)
+        return {line.rpartition("/")[2] for line in done.stdout.splitlines()}
+
+    def is_list(path):
+        return path == "/apis/annals.dev/v1/histories"
+
+    try:
+        between.fault = lambda _, path: asked.append(path) if is_list(path) else None
+        for since, expected, at_most in (("1m", {"now", "ahead"}, 8), ("40m", {"now", "ahead", "minutes"}, 47), ("30h", {"now", "ahead", "minutes", "hours"}, 32),
+                                         ("90d", set(objects), 1)):
+            assert shown(f"--since={since}") == expected and 1 <= len(asked) <= at_most, (since, asked)
+        assert shown("--since=40m", "--field-selector=spec.subject.name=minutes") == {"minutes"}
+        assert shown("--since=40m", "--by=nobody") == set()
+        objects["days"].patch({"data": {"x": "2"}}, time="2019-01-02T03:04:05Z")
+        assert "days" not in shown("--since=30h") and "days" in shown("--since=90d"), "the latest time is that of an earlier change"
+        between.fault = lambda _, path: (asked.append(path), "500" if len(asked) == 1 else None)[1] if is_list(path) else None
+        assert shown("--since=40m") == {"now", "ahead", "minutes"} and len(asked) == 2, asked
+    finally:
+        between.close()
+
+
 def test_log__can_be_short(log, shop):
     done = annals_log(shop["a"].server, shop["a"].namespace, "--tail=2")
     assert [row[1] for row in rows(done.stdout)] == ["OBJECT", "service/web", "configmap/b"]

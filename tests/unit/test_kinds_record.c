@@ -292,6 +292,12 @@ static void test_history__columns(void **state)
 	assert_selects(w, o, "spec.subject.name", "web");
 	assert_selects(w, o, "status.by", "");
 	assert_selects(w, o, "status.deleted", "true");
+	assert_selects(w, o, "status.changedMinute", "2019-12-31T23:58");
+	assert_selects(w, o, "status.changedHour", "2019-12-31T23");
+	o = world_decode(w, HISTORY,
+		"{\"status\":{\"changes\":[{\"time\":\"2026-01-02T01:04:05.000007+02:00\"},{\"time\":\"2026-01-01T22:59:00Z\"},{}]}}");
+	assert_selects(w, o, "status.changedMinute", "2026-01-01T23:04");
+	assert_selects(w, o, "status.changedHour", "2026-01-01T23");
 	o = world_decode(w, HISTORY,
 		"{\"spec\":{\"subject\":{\"kind\":\"Pod\",\"name\":\"x\"}},\"status\":{\"changes\":[{\"managers\":[\"helm\"],"
 		"\"user\":\"eve\"}]}}");
@@ -304,6 +310,7 @@ static void test_history__columns(void **state)
 	assert_cell(o, "Deleted", "\"\\u003cnone\\u003e\"");
 	assert_selects(w, o, "status.by", "");
 	assert_selects(w, o, "status.deleted", "false");
+	assert_selects(w, o, "status.changedMinute", "");
 }
 
 int main(void)
