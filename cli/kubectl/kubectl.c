@@ -57,9 +57,8 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("all-namespaces", OPTION_BOOL, &k->is_everywhere, NULL, "Look in all namespaces."),
 		FLAG("A", OPTION_BOOL, &k->is_everywhere, NULL, "The same."),
 		FLAG("by", OPTION_STRING, &k->by, "USER",
-			c == &kubectl_undo
-				? "Undo what this user changed; needs --since or --since-time."
-				: "Show only changes by this user. Changes whose user is not known are left out."),
+			c == &kubectl_undo ? "Undo what this user changed; needs --since or --since-time."
+					   : "Show only changes by this user. Changes whose user is not known are left out."),
 		FLAG("path", OPTION_STRING, &k->path, "POINTER",
 			"Show only changes of this part of objects, a JSON pointer such as /data/limit, and of what is in it. "
 			"Creations and deletions are left out."),
@@ -102,6 +101,8 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("y", OPTION_BOOL, &k->is_agreed, NULL, "The same."),
 		FLAG("skip-redacted", OPTION_BOOL, &k->skips_redacted, NULL,
 			"Leave out values that were redacted and are nowhere else."),
+		FLAG("diff", OPTION_BOOL, &k->shows_diffs, NULL,
+			"Show the difference that each write makes, before the question and in a dry run."),
 		FLAG("all", OPTION_BOOL, &k->takes_all, NULL, "Restore all deleted objects of the namespace."),
 		FLAG("deleted-since", OPTION_STRING, &k->deleted_since, "DURATION",
 			"Restore only what was deleted since then, such as 10m, 12h or 7d."),

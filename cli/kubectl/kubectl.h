@@ -29,7 +29,7 @@ struct kubectl {
 	const char *by, *path, *since, *since_time, *until, *deleted_since;
 	struct option_strings without; /* JSON pointers to what undo and restore leave out */
 	bool is_everywhere, is_following, is_agreed, wants_own, skips_redacted, shows_patches, has_no_headers, is_client_alone;
-	bool takes_all, replaces, forces_conflicts;
+	bool takes_all, replaces, forces_conflicts, shows_diffs;
 	bool has_headings_behind; /* the headings of custom columns were printed, or are not wanted */
 	int64_t port; /* 0: any */
 	bool may_write, has_no_browser;

@@ -369,6 +369,18 @@ void bulk_delete(struct bulk *b, struct bulk_item *item)
 	take(b, item, BULK_DELETE, -1);
 }
 
+void bulk_show(
+	struct bulk *b, struct bulk_item *item, const struct json *now, const struct json *then, const struct revision *r)
+{
+	_cleanup_(buf_done) struct buf lines;
+	buf_init(&lines, BULK_DIFF_MAX);
+	if (!b->k->shows_diffs) {
+		return;
+	}
+	undo_write_diff(b->k, now, then, r, &lines);
+	item->diff = lines.is_over ? STR("(the difference is too long to be shown)\n") : bulk_kept(b, buf_str(&lines));
+}
+
 void bulk_skip(struct bulk *b, struct bulk_item *item, const char *why)
 {
 	take(b, item, BULK_SKIP, -1);

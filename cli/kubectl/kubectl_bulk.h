@@ -12,6 +12,7 @@ enum {
 	BULK_ITEMS_MAX = 10000,          /* objects of one command; more are refused */
 	BULK_BYTES_MAX = 256 << 20,      /* of all planned writes; objects beyond it are refused */
 	BULK_ITEM_BYTES_MAX = 128 << 20, /* of all that is read to plan one object */
+	BULK_DIFF_MAX = 4 << 20,         /* of the difference of one object; a longer one is not shown */
 	BULK_BODY_MAX = 16 << 20,        /* of a request; servers refuse more than 3 MiB */
 	BULK_SUBJECTS_MAX = 64,          /* types and names on the command line */
 };
@@ -29,6 +30,7 @@ struct bulk_item {
 	int64_t revision;                /* to go back to; -1: none */
 	struct str reason;               /* why this action, why refused, or what went wrong */
 	struct str notes;                /* lines */
+	struct str diff;                 /* for people, with --diff */
 	const struct api_resource *type; /* as the state has it; NULL while unknown */
 	struct str object;               /* JSON that is created; of a change with --replace, in case the server refuses it */
 	struct str patch;                /* JSON of a change */
@@ -91,6 +93,9 @@ void bulk_change(struct bulk *b, struct bulk_item *item, const char *type, const
 void bulk_delete(struct bulk *b, struct bulk_item *item);
 /* Nothing is to be done. */
 void bulk_skip(struct bulk *b, struct bulk_item *item, const char *why);
+/* With --diff: keeps the difference for people, of both states as undo_write_diff() takes them. */
+void bulk_show(
+	struct bulk *b, struct bulk_item *item, const struct json *now, const struct json *then, const struct revision *r);
 /* Texts of the item. */
 struct str bulk_text(struct bulk *b, const char *format, ...) _printf_(2, 3);
 

@@ -389,6 +389,28 @@ static void write_plan(struct bulk *b, struct buf *out)
 	text_table_done(&table);
 }
 
+/* Differences have no namespaces in their headings. */
+static void write_diffs(struct bulk *b, struct buf *out)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct bulk_item *item = &b->v[i];
+		if (!item->diff.n || !bulk_is_written(item)) {
+			continue;
+		}
+		if (out->n + item->diff.n > OUTPUT_MAX / 2) {
+			kubectl_note(b->k, "the differences of the other objects are not shown: choose fewer");
+			break;
+		}
+		buf_printf(out, "\n" STR_FMT, STR_ARG(bulk_name_of(b, item)));
+		if (item->namespace.n) {
+			buf_printf(out, " in namespace " STR_FMT, STR_ARG(item->namespace));
+		}
+		buf_addc(out, '\n');
+		buf_add_str(out, item->diff);
+	}
+	buf_adds(out, b->k->shows_diffs ? "\n" : "");
+}
+
 static void write_counts(const size_t *n, const char *const *names, struct buf *out)
 {
 	const char *separator = "";
@@ -452,6 +474,7 @@ static void print_plan(struct bulk *b, const struct counts *c)
 		return;
 	}
 	write_plan(b, &text);
+	write_diffs(b, &text);
 	if (is_dry) {
 		write_counts(c->actions, action_names, &text);
 		buf_printf(&text, " (%s dry run)\n", k->dry_run);

@@ -269,6 +269,7 @@ static int plan_loaded(struct bulk *b, struct bulk_item *item, const struct revi
 		kubectl_note(k, "its pods run again");
 	}
 	item->reason = deletion_text(b, all);
+	bulk_show(b, item, NULL, plan.object, plan.revision);
 	bulk_create(b, item, plan.object, plan.revision->number);
 	return 0;
 }
@@ -356,7 +357,7 @@ static int check(struct kubectl *k)
 	if (!is_one && k->revision >= 0) {
 		return kubectl_fail(k, "--revision is for one object, as TYPE/NAME");
 	}
-	return undo_check_without(k) || read_choice(k, &choice) ? -1 : 0;
+	return undo_check_without(k) || undo_check_diff(k) || read_choice(k, &choice) ? -1 : 0;
 }
 
 static int run(struct kubectl *k)
@@ -391,7 +392,7 @@ const struct kubectl_command kubectl_restore = {
 		    "  kubectl annals restore --all -n shop --dry-run=server\n"
 		    "  # what was deleted a moment ago, with another cluster IP\n"
 		    "  kubectl annals restore --deleted-since=10m --without=/spec/clusterIP,/spec/clusterIPs\n",
-	.flags = "all-namespaces,A,all,deleted-since,selector,l,revision,without,dry-run,yes,y,skip-redacted",
+	.flags = "all-namespaces,A,all,deleted-since,selector,l,revision,without,dry-run,diff,yes,y,skip-redacted",
 	.outputs = "text,json,yaml,name",
 	.words = WORDS_OBJECTS,
 	.check = check,

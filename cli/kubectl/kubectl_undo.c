@@ -188,6 +188,11 @@ static int run_one(struct kubectl *k)
 	return r;
 }
 
+int undo_check_diff(struct kubectl *k)
+{
+	return k->shows_diffs && !kubectl_wants(k, "text") ? kubectl_fail(k, "--diff goes with -o text") : 0;
+}
+
 static int check_words(struct kubectl *k)
 {
 	struct str name;
@@ -201,7 +206,7 @@ static int check_words(struct kubectl *k)
 	if (k->wants_own && (k->by || k->replaces || k->without.n)) {
 		return kubectl_fail(k, "--own does not go with --by, --replace and --without: they are for recorded states");
 	}
-	return undo_check_without(k) || (k->by && undo_by_check(k)) ? -1 : 0;
+	return undo_check_without(k) || undo_check_diff(k) || (k->by && undo_by_check(k)) ? -1 : 0;
 }
 
 static int run(struct kubectl *k)
@@ -291,7 +296,7 @@ const struct kubectl_command kubectl_undo = {
 		    "  kubectl annals undo deployment/web --to-revision=3 --dry-run=server\n"
 		    "  # all that eve did in the last hour\n"
 		    "  kubectl annals undo --by=eve --since=1h -n shop\n",
-	.flags = "all-namespaces,A,by,since,since-time,force-conflicts,to-revision,without,replace,dry-run,own,yes,y,"
+	.flags = "all-namespaces,A,by,since,since-time,force-conflicts,to-revision,without,replace,dry-run,diff,own,yes,y,"
 		 "skip-redacted,color",
 	.outputs = "text,json,yaml,name",
 	.words = WORDS_OBJECTS,
@@ -317,7 +322,7 @@ bool undo_is_dry(const struct kubectl *k, const char *where)
 bool undo_shows(const struct kubectl *k)
 {
 	bool is_for_people = kubectl_wants(k, "text");
-	return is_for_people && (isatty(STDERR_FILENO) || !undo_is_dry(k, "none"));
+	return is_for_people && (k->shows_diffs || isatty(STDERR_FILENO) || !undo_is_dry(k, "none"));
 }
 
 static bool is_yes(const char *line)

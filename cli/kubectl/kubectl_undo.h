@@ -9,7 +9,7 @@
 #define UNDO_MANAGER "kubectl-annals"
 
 bool undo_is_dry(const struct kubectl *k, const char *where);
-/* Is the difference shown? On a terminal, and in a dry run. */
+/* Is the difference shown? On a terminal, in a dry run, and with --diff. */
 bool undo_shows(const struct kubectl *k);
 /* Notes that the next kubectl apply would revert the undo, if k->object has been applied from a file. */
 void undo_warn_of_applied(struct kubectl *k);
@@ -49,7 +49,7 @@ int undo_check_state(struct kubectl *k, const struct revision *r);
 int undo_use_version(struct kubectl *k, const struct revision *r);
 /* missing: pointers to redacted values. Refuses them, unless --skip-redacted leaves them out. */
 int undo_check_missing(struct kubectl *k, const struct json *missing, const struct revision *r);
-/* now NULL: the object is gone. Values of a Secret are not shown. */
+/* now NULL: the object is gone. wanted NULL, and r: it will be. Values of a Secret are not shown. */
 void undo_write_diff(
 	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out);
 /* Removes owners that do not exist from the state, and names them. Owners that live has, too, are not looked up. */
@@ -63,8 +63,9 @@ bool undo_is_of_secret(const struct kubectl *k);
 struct undo_plan {
 	struct revision *revision;
 	const struct json *wanted; /* the whole object, with what is not recorded; of recorded states */
-	const struct json *now; /* for people: the present state, of the parts that may change */
-	const char *type;       /* of the patch */
+	const struct json *now;    /* for people: the present state, of the parts that may change */
+	const struct json *then;   /* the same of the wanted state; of recorded states */
+	const char *type;          /* of the patch */
 	const struct json *patch;
 	bool is_as_it_is; /* nothing would change */
 };
@@ -88,6 +89,8 @@ int restore_carry_out(struct kubectl *k, const struct restore_plan *plan, struct
 void restore_tell(struct kubectl *k, const struct revision *r, const struct json *object);
 /* Are the values of --without JSON pointers? */
 int undo_check_without(struct kubectl *k);
+/* Does --diff go with the form of the output? */
+int undo_check_diff(struct kubectl *k);
 /* Leaves them out of a state. */
 int undo_leave_out(struct kubectl *k, const struct json **state);
 /* Lists the recorded revisions. revisions_done() in any case. */

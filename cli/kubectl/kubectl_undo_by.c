@@ -3,6 +3,7 @@
  *
  * Also undo --replace of one object, which goes the same way: plan, dry run, question, writes. */
 #include "api/diff/changes.h"
+#include "api/diff/state.h"
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "cli/kubectl/kubectl_bulk.h"
@@ -195,6 +196,7 @@ static int plan_to(struct bulk *b, struct bulk_item *item, const struct revision
 		return 0;
 	}
 	undo_warn_of_applied(b->k);
+	bulk_show(b, item, plan.now, plan.then, plan.revision);
 	bulk_change(b, item, plan.type, plan.patch, plan.wanted, number);
 	return 0;
 }
@@ -216,6 +218,7 @@ static int plan_back(struct bulk *b, struct bulk_item *item, const struct revisi
 		if (restore_plan(k, all, &plan)) {
 			return -1;
 		}
+		bulk_show(b, item, NULL, plan.object, before);
 		bulk_create(b, item, plan.object, before->number);
 		return 0;
 	}
@@ -224,6 +227,7 @@ static int plan_back(struct bulk *b, struct bulk_item *item, const struct revisi
 		return r;
 	}
 	if (v->was_absent) {
+		bulk_show(b, item, state_of(k->object, NULL, &k->arena), NULL, NULL);
 		bulk_delete(b, item);
 		return 0;
 	}

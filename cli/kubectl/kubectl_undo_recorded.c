@@ -396,12 +396,15 @@ bool undo_is_of_secret(const struct kubectl *k)
 void undo_write_diff(
 	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out)
 {
-	struct json *both[] = {now ? json_copy(&k->arena, now) : NULL, json_copy(&k->arena, wanted)};
+	struct json *both[] = {now ? json_copy(&k->arena, now) : NULL, wanted ? json_copy(&k->arena, wanted) : NULL};
 	if (undo_is_of_secret(k)) {
 		put_back_mask_secret(&both[0], &both[1], &k->arena);
 	}
 	const struct json *const values[] = {both[0], both[1]};
-	const struct str names[] = {arena_printf(&k->arena, STR_FMT " now", STR_ARG(kubectl_name(k))), revision_title(k, r)};
+	/* The names end with a NUL, as those of arena_printf() do. */
+	struct str name = kubectl_name(k);
+	const struct str names[] = {arena_printf(&k->arena, STR_FMT " now", STR_ARG(name)),
+		r ? revision_title(k, r) : arena_printf(&k->arena, STR_FMT " deleted", STR_ARG(name))};
 	kubectl_write_yaml_diff(values, names, out);
 }
 
@@ -524,8 +527,11 @@ int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct un
 	if (plan(k, all, r, &uid, &p)) {
 		return -1;
 	}
-	*ret = (struct undo_plan){
-		.revision = r, .wanted = p.object, .now = p.shown, .is_as_it_is = json_equal(p.object, k->object)};
+	*ret = (struct undo_plan){.revision = r,
+		.wanted = p.object,
+		.now = p.shown,
+		.then = p.recorded,
+		.is_as_it_is = json_equal(p.object, k->object)};
 	ret->patch = patch_of(k, p.object, &ret->type);
 	return 0;
 }

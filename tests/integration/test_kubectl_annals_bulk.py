@@ -118,6 +118,7 @@ def test_restore__of_all(plugin, made, annals, namespace):
     assert {name: action for name, (action, _) in plan(dry.stdout).items()} == {"configmap/a": "create", "configmap/b": "create"}
     assert "by eve" in plan(dry.stdout)["configmap/a"][1] and dry.stdout.endswith("2 create (server dry run)\n")
     assert annals.get(all_of[0].path).status == 404
+    assert "\n+  x: a\n" in plugin("restore", "--all", "--dry-run=server", "--diff").stdout
     asked = plugin("restore", "--all", status=1)
     assert "without a terminal, --yes is needed" in asked.stderr and annals.get(all_of[0].path).status == 404
     done = plugin("restore", "--all", "--yes")
@@ -297,7 +298,17 @@ def test_undo__of_all_that_a_user_did(plugin, made, annals):
         "changed": "change", "created": "delete", "deleted": "create", "twice": "change", "mixed": "refuse", "brief": "skip"}
     assert "changed since by bob" in said["configmap/mixed"][1] and "/data/y" in said["configmap/mixed"][1] and "eve: 2 changes" in said["configmap/changed"][1]
     assert changed.get()["data"] == {"x": "3"} and annals.get(created.path).status == 200
-    done = plugin("undo", "--by=eve", SINCE, "-y", status=1)
+    assert "---" not in dry.stdout
+    shown = plugin("undo", "--by=eve", SINCE, "--dry-run=server", "--diff", status=1).stdout
+    parts = {part.split()[0].partition("/")[2]: part for part in shown.split("\n\n")[1:-1]}
+    assert set(parts) == {"changed", "created", "deleted", "twice"}
+    for name, lines in (("changed", ('-  x: "3"', '+  x: "1"')), ("twice", ('-  x: "3"', '+  x: "2"')), ("deleted", ('+  x: "1"',)), ("created", ("-kind: ConfigMap",))):
+        assert all(f"\n{line}\n" in parts[name] for line in lines), parts[name]
+    assert "+++ configmap/created deleted" in parts["created"] and f"configmap/changed in namespace {changed.namespace}\n" in parts["changed"]
+    refused = plugin("undo", "--by=eve", SINCE, "--dry-run=server", "--diff", "-o", "json", status=2)
+    assert "--diff goes with -o text" in refused.stderr
+    done = plugin("undo", "--by=eve", SINCE, "-y", "--diff", status=1)
+    assert '+  x: "1"' in done.stderr
     assert "2 changed" in done.stdout and "1 created" in done.stdout and "1 deleted" in done.stdout and "1 refused" in done.stdout
     assert [it.get()["data"] for it in (changed, deleted, twice, untouched, mixed)] == [{"x": "1"}, {"x": "1"}, {"x": "2"}, {"x": "2"}, {"x": "2", "y": "1"}]
     assert annals.get(created.path).status == 404 and annals.get(brief.path).status == 404
