@@ -11,6 +11,8 @@
 #include "api/rules/selector.h"
 #include "base/json.h"
 
+#include <assert.h>
+
 enum {
 	TRY_MS = 10 * 1000,           /* DelegatingAuthorizationOptions.ClientTimeout */
 	ANSWERS_MAX = 8192,           /* as upstream's */
@@ -336,6 +338,7 @@ bool access_ask(struct access *a, struct access_question *q)
 
 struct access *access_new(const struct access_options *options)
 {
+	assert(options->allowed_ttl_ms >= 0 && options->other_ttl_ms >= 0);
 	struct access *a = mem_new(struct access);
 	a->options = *options;
 	review_metrics_init(&a->metrics);

@@ -12,6 +12,7 @@
 #include "api/upstream/upstream.h"
 #include "base/clock.h"
 #include "base/exposition.h"
+#include "base/thread.h"
 #include "client/backoff.h"
 
 #include <assert.h>
@@ -163,6 +164,7 @@ static int64_t next_pause_ms(struct call *c)
 {
 	int64_t ms = c->pause_ms + random_below(c->pause_ms / 5 + 1);
 	c->pause_ms += c->pause_ms / 2;
+	assert(ms > 0 && c->n_tries > 0);
 	return MAX(ms, call_retry_after_s(c) * 1000);
 }
 
@@ -175,6 +177,7 @@ static bool on_bytes(struct exchange *x, struct str bytes)
 static void on_exchange_done(struct exchange *x)
 {
 	struct call *c = container_of(x, struct call, x);
+	assert(!c->is_pausing && c->n_tries > 0);
 	read_answer(c);
 	if (c->on_try) {
 		c->on_try(c, c->code, clock_mono_ns() - c->began_ns);
@@ -190,6 +193,7 @@ static void on_exchange_done(struct exchange *x)
 
 static void begin_try(struct call *c)
 {
+	assert(!c->is_ending && c->n_tries < TRIES_MAX);
 	c->answer = NULL;
 	c->is_pausing = false;
 	c->n_tries++;
@@ -216,6 +220,7 @@ static void on_pause(struct client_timer *t)
 void call_init(struct call *c)
 {
 	assert(c->client && c->on_done);
+	assert(c->server && c->method && c->path && c->subject && c->try_ms > 0);
 	buf_init(&c->failure, FAILURE_MAX);
 	buf_init(&c->text, ANSWER_MAX);
 	arena_init(&c->arena, TREE_MAX);
@@ -233,11 +238,13 @@ void call_done(struct call *c)
 
 void call_begin(struct call *c)
 {
+	assert(c->n_tries == 0); /* a call is begun once */
 	begin_try(c);
 }
 
 void call_cancel(struct call *c)
 {
+	assert(c->n_tries > 0 && client_is_this_thread(c->client));
 	c->is_ending = true;
 	if (c->is_pausing) {
 		client_timer_clear(&c->pause);
@@ -331,6 +338,7 @@ void review_metrics_done(struct review_metrics *m)
 
 static struct review_code *review_code_row(struct review_metrics *m, int code)
 {
+	assert_locked(&m->lock);
 	size_t i = 0;
 	while (i < m->n && m->codes[i].code != code) {
 		i++;
@@ -338,11 +346,13 @@ static struct review_code *review_code_row(struct review_metrics *m, int code)
 	if (i == m->n && i < REVIEW_CODES_MAX) {
 		m->codes[m->n++].code = code;
 	}
+	assert(m->n <= REVIEW_CODES_MAX);
 	return &m->codes[MIN(i, (size_t)REVIEW_CODES_MAX - 1)];
 }
 
 void review_metrics_count(struct review_metrics *m, int code, int64_t duration_ns)
 {
+	assert(duration_ns >= 0);
 	pthread_mutex_lock(&m->lock);
 	histogram_add(&review_code_row(m, code)->durations, &review_bounds, (uint64_t)duration_ns);
 	pthread_mutex_unlock(&m->lock);

@@ -12,6 +12,7 @@
 #include "api/model/members.h"
 #include "client/informer.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 /* ---- reading the ConfigMap ---- */
@@ -190,6 +191,7 @@ static void follower_give(struct trust_follower *f, const struct trust *trust)
 /* Takes the ConfigMap; config_map NULL: it does not exist. */
 static void follower_take(struct trust_follower *f, const struct json *config_map)
 {
+	assert(client_is_this_thread(f->options.client));
 	struct trust trust = {.n_front_names = 0};
 	_cleanup_(buf_done) struct buf problems;
 	buf_init(&problems, NOTICE_MAX);
@@ -249,6 +251,7 @@ static void on_config_map_problem(void *ctx, bool is_over _unused_, struct str p
 
 struct trust_follower *trust_follower_new(const struct trust_follower_options *options)
 {
+	assert(options->client && (options->on_trust || (!options->wants_users && !options->wants_fronts)));
 	struct trust_follower *f = mem_new(struct trust_follower);
 	f->options = *options;
 	arena_init(&f->scratch, SCRATCH_MAX);
@@ -258,6 +261,7 @@ struct trust_follower *trust_follower_new(const struct trust_follower_options *o
 
 void trust_follower_start(struct trust_follower *f)
 {
+	assert(!f->informer);
 	const struct informer_options options = {
 		.client = f->options.client,
 		.resource = {STR(""), STR("v1"), STR("configmaps")},
@@ -279,6 +283,7 @@ void trust_follower_start(struct trust_follower *f)
 
 void trust_follower_stop(struct trust_follower *f)
 {
+	assert(!client_is_this_thread(f->options.client)); /* it waits for callbacks under way */
 	pthread_mutex_lock(&f->lock);
 	f->is_stopped = true;
 	pthread_mutex_unlock(&f->lock);
@@ -292,6 +297,7 @@ void trust_follower_end(struct trust_follower *f)
 struct trust_follower *trust_follower_free(struct trust_follower *f)
 {
 	if (f) {
+		assert(!f->informer);
 		arena_done(&f->scratch);
 		pthread_mutex_destroy(&f->lock);
 		mem_free(f);

@@ -13,6 +13,8 @@
 #include "delegation/webhook_store.h"
 #include "delegation/webhooks.h"
 
+#include <assert.h>
+
 /* A client of one kube-apiserver as one user. */
 struct link {
 	struct client_config config;
@@ -187,6 +189,7 @@ static void make_trust(struct delegation *d)
 
 int delegation_new(struct delegation **ret, const struct delegation_options *options, struct buf *err)
 {
+	assert(options->core && options->token_ttl_ms >= 0);
 	_cleanup_(delegation_freep) struct delegation *d = mem_new(struct delegation);
 	d->options = *options;
 	d->delegates = (struct delegates){.ctx = d,

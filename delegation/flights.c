@@ -50,6 +50,7 @@ struct answer_entry {
 
 void answers_init(struct answers *a, size_t max, size_t max_bytes, void (*free_value)(void *value))
 {
+	assert(free_value);
 	*a = (struct answers){.max = max, .max_bytes = max_bytes, .free_value = free_value};
 	map_init(&a->by_key, max);
 	list_init(&a->used);
@@ -57,6 +58,7 @@ void answers_init(struct answers *a, size_t max, size_t max_bytes, void (*free_v
 
 static void answers_drop(struct answers *a, struct answer_entry *e)
 {
+	assert(a->n_bytes >= e->n_bytes);
 	list_remove(&e->link);
 	map_remove(&a->by_key, (struct str){e->key, e->n_key});
 	a->n_bytes -= e->n_bytes;
@@ -66,6 +68,7 @@ static void answers_drop(struct answers *a, struct answer_entry *e)
 
 static struct answer_entry *answers_oldest(const struct answers *a)
 {
+	assert(!list_is_empty(&a->used));
 	return list_entry(a->used.next, struct answer_entry, link);
 }
 
@@ -74,6 +77,7 @@ void answers_done(struct answers *a)
 	while (!list_is_empty(&a->used)) {
 		answers_drop(a, answers_oldest(a));
 	}
+	assert(a->n_bytes == 0 && a->by_key.n == 0);
 	map_done(&a->by_key);
 }
 
@@ -101,11 +105,6 @@ void answers_remove(struct answers *a, struct str key)
 	}
 }
 
-static bool answers_have_room(const struct answers *a, size_t n_bytes)
-{
-	return a->by_key.n < a->max && a->n_bytes + n_bytes <= a->max_bytes;
-}
-
 void answers_put(struct answers *a, struct str key, void *value, size_t n_bytes, int64_t until_ms)
 {
 	struct answer_entry *old = map_get(&a->by_key, key);
@@ -117,7 +116,7 @@ void answers_put(struct answers *a, struct str key, void *value, size_t n_bytes,
 		a->free_value(value);
 		return;
 	}
-	while (!answers_have_room(a, n_bytes)) {
+	while (a->by_key.n == a->max || a->n_bytes + n_bytes > a->max_bytes) {
 		answers_drop(a, answers_oldest(a));
 	}
 
@@ -127,11 +126,7 @@ void answers_put(struct answers *a, struct str key, void *value, size_t n_bytes,
 	map_set(&a->by_key, key, e, NULL);
 	list_append(&a->used, &e->link);
 	a->n_bytes += n_bytes;
-}
-
-size_t answers_count(const struct answers *a)
-{
-	return a->by_key.n;
+	assert(a->by_key.n <= a->max && a->n_bytes <= a->max_bytes);
 }
 
 /* ---- fair queue ----
@@ -144,6 +139,7 @@ enum { KEY_PREFIX = 1 }; /* byte, of the class */
 
 void fair_queue_init(struct fair_queue *t, const struct fair_queue_limits *limits)
 {
+	assert(limits->all > 0 && limits->source > 0 && limits->second_class <= limits->all);
 	*t = (struct fair_queue){.limits = *limits};
 	map_init(&t->sources, SIZE_MAX);
 	for (size_t i = 0; i < TURN_CLASSES; i++) {
@@ -153,6 +149,7 @@ void fair_queue_init(struct fair_queue *t, const struct fair_queue_limits *limit
 
 void fair_queue_done(struct fair_queue *t)
 {
+	assert(t->n_running == 0 && t->sources.n == 0);
 	map_done(&t->sources);
 }
 
@@ -187,13 +184,16 @@ struct queue_source *fair_queue_source(struct fair_queue *t, enum queue_class cl
 		s = fresh;
 		map_set(&t->sources, name, s, NULL);
 	}
+	assert(s->class == class);
 	s->n_refs++;
 	return s;
 }
 
 void fair_queue_unref(struct fair_queue *t, struct queue_source *s)
 {
+	assert(s->n_refs > 0);
 	if (--s->n_refs == 0) {
+		assert(list_is_empty(&s->queue) && s->n_running == 0);
 		map_remove(&t->sources, (struct str){s->key, s->n_key});
 		source_free(s);
 	}
@@ -218,6 +218,7 @@ void turn_init(struct turn *turn, struct queue_source *source)
 
 void fair_queue_wait(struct fair_queue *t, struct turn *turn)
 {
+	assert(list_is_empty(&turn->link));
 	list_append(&turn->source->queue, &turn->link);
 	source_settle(t, turn->source);
 }
@@ -246,6 +247,7 @@ struct turn *fair_queue_next(struct fair_queue *t)
 	if (!s) {
 		return NULL;
 	}
+	assert(!list_is_empty(&s->queue)); /* source_settle() keeps the others out of the rings */
 	struct turn *turn = list_entry(s->queue.next, struct turn, link);
 	list_remove(&turn->link);
 	list_remove(&s->ring);
@@ -259,6 +261,7 @@ struct turn *fair_queue_next(struct fair_queue *t)
 void fair_queue_end(struct fair_queue *t, struct turn *turn)
 {
 	struct queue_source *s = turn->source;
+	assert(s->n_running > 0 && t->n_running > 0);
 	s->n_running--;
 	t->n_running--;
 	t->n_running_second -= s->class == TURN_SECOND;
@@ -346,16 +349,11 @@ static void flight_count_out(struct flights *f, const struct waiting *w)
 	}
 }
 
-static struct waiting *waiting_first(struct list *waiting)
-{
-	return list_entry(waiting->next, struct waiting, link);
-}
-
 /* Calls `done` of the questions, which may free them. */
 static void waiting_tell_all(struct list *waiting)
 {
 	while (!list_is_empty(waiting)) {
-		struct question *q = waiting_first(waiting)->q;
+		struct question *q = list_entry(waiting->next, struct waiting, link)->q;
 		list_remove(waiting->next);
 		q->done(q);
 	}
@@ -374,6 +372,7 @@ static void flight_fail_all(struct list *waiting, struct str why)
 /* Closes a flight: no question joins it any more. Under the lock. */
 static void flight_close(struct flights *f, struct flight *flight)
 {
+	assert_locked(&f->lock);
 	if (flight->n_key && map_get(&f->by_key, flight_key(flight)) == flight) {
 		map_remove(&f->by_key, flight_key(flight));
 	}
@@ -441,6 +440,7 @@ static void flight_uncount(struct flights *f, struct flight *flight)
 
 static void flight_free(struct flight *flight)
 {
+	assert(list_is_empty(&flight->link) && list_is_empty(&flight->waiting) && list_is_empty(&flight->doomed));
 	call_done(&flight->call);
 	mem_free(flight->body);
 	mem_free(flight->path);
@@ -450,6 +450,7 @@ static void flight_free(struct flight *flight)
 
 static void flight_keep_answer(struct flights *f, const struct flight *flight, struct finding *found)
 {
+	assert_locked(&f->lock);
 	bool is_kept = found->keep_ms > 0 && flight->n_key > 0 && flight->n_key <= KEPT_KEY_MAX && !flight->is_for_once;
 	if (is_kept) {
 		answers_remove(found->is_lesser ? &f->answers : &f->lesser, flight_key(flight));
@@ -464,6 +465,7 @@ static void flight_keep_answer(struct flights *f, const struct flight *flight, s
  * on no list any more. */
 static void flight_land(struct flights *f, struct flight *flight, struct finding *found, struct str why)
 {
+	assert(found->value ? why.n == 0 : why.n > 0); /* an answer, or a reason why there is none */
 	struct list waiting;
 	pthread_mutex_lock(&f->lock);
 	flight_close(f, flight);
@@ -495,18 +497,17 @@ static void flight_land_stopped(struct flights *f, struct flight *flight)
  * One timer serves all deadlines, armed for the earliest. Flights to be ended are collected first: ending one calls its
  * askers back, who may ask again. */
 
-static struct flight *flights_take_next(struct flights *f)
-{
-	pthread_mutex_lock(&f->lock);
-	struct turn *turn = fair_queue_next(&f->fair_queue);
-	pthread_mutex_unlock(&f->lock);
-	return turn ? container_of(turn, struct flight, turn) : NULL;
-}
-
 static void flights_begin_some(struct flights *f)
 {
-	struct flight *flight;
-	while ((flight = flights_take_next(f))) {
+	assert(client_is_this_thread(f->options.client));
+	for (struct turn *turn;;) {
+		pthread_mutex_lock(&f->lock);
+		turn = fair_queue_next(&f->fair_queue);
+		pthread_mutex_unlock(&f->lock);
+		if (!turn) {
+			return;
+		}
+		struct flight *flight = container_of(turn, struct flight, turn);
 		list_remove(&flight->link);
 		list_append(&f->running, &flight->link);
 		flight->is_running = true;
@@ -518,6 +519,7 @@ static void flight_judge(struct flights *f, const struct call *c, struct finding
 {
 	bool is_found = c->answer && f->options.read(f->options.ctx, c, ret, why);
 	if (!is_found && !why->n) {
+		buf_clear(why); /* it may be over its ceiling */
 		buf_add_str(why, c->failure.n ? buf_str(&c->failure) : STR("the answer cannot be understood"));
 	}
 }
@@ -543,6 +545,7 @@ static void flights_on_call_done(struct call *c)
 {
 	struct flight *flight = container_of(c, struct flight, call);
 	struct flights *f = flight->owner;
+	assert(flight->is_running);
 	struct finding found = {0};
 	_cleanup_(buf_done) struct buf why;
 	buf_init(&why, WHY_MAX);
@@ -588,12 +591,6 @@ static void flights_end_doomed(struct flights *f, struct list *doomed)
 	}
 }
 
-static struct str flight_timeout_text(struct buf *out, const struct flights *f, const struct flight *flight)
-{
-	buf_printf(out, "%s%s: context deadline exceeded (%s)", f->options.server, flight->path, f->options.subject);
-	return buf_str(out);
-}
-
 struct look {
 	int64_t now_ms, soonest_ms;
 	struct list doomed;
@@ -624,9 +621,10 @@ static void flight_look_at(struct flights *f, struct flight *flight, struct look
 	}
 	pthread_mutex_unlock(&f->lock);
 
-	buf_init(&why, WHY_MAX);
+	buf_init(&why, WHY_MAX + strlen(flight->path));
 	if (!list_is_empty(&late)) {
-		flight_fail_all(&late, flight_timeout_text(&why, f, flight));
+		buf_printf(&why, "%s%s: context deadline exceeded (%s)", f->options.server, flight->path, f->options.subject);
+		flight_fail_all(&late, buf_str(&why));
 	}
 }
 
@@ -771,6 +769,7 @@ static bool may_wait(const struct flights *f, const struct queue_source *source)
 /* Begins a flight; NULL: there is no room. Under the lock. */
 static struct flight *flights_begin(struct flights *f, const struct flight_request *r)
 {
+	assert_locked(&f->lock);
 	struct queue_source *source = flights_source(f, r);
 	if (!flights_have_room(f, r, source) || !may_wait(f, source)) {
 		fair_queue_unref(&f->fair_queue, source);
@@ -889,6 +888,7 @@ void flights_stop(struct flights *f)
 struct flights *flights_free(struct flights *f)
 {
 	if (f) {
+		assert(f->n_flights == 0 && f->n_waiting == 0 && f->n_bytes == 0);
 		map_done(&f->by_key);
 		answers_done(&f->answers);
 		answers_done(&f->lesser);

@@ -105,7 +105,6 @@ bool answers_remembers(const struct answers *a, struct str key);
 void answers_remove(struct answers *a, struct str key);
 /* Takes over value, of n_bytes, in place of the old one. */
 void answers_put(struct answers *a, struct str key, void *value, size_t n_bytes, int64_t until_ms);
-size_t answers_count(const struct answers *a);
 
 /* The order of requests to kube-apiserver. Requests wait by source (a user, a client's address,
  * a token), and sources take turns. So a source waits for at most one request of each other

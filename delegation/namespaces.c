@@ -5,6 +5,7 @@
 
 #include "api/model/members.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -153,6 +154,7 @@ void namespaces_end(struct namespaces *n)
 struct namespaces *namespaces_free(struct namespaces *n)
 {
 	if (n) {
+		assert(!n->informer); /* namespaces_end() came before */
 		flights_free(n->flights);
 		mem_free(n);
 	}

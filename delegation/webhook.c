@@ -9,6 +9,7 @@
 #include "api/model/members.h"
 #include "base/base64.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { CONFIGURATIONS_MAX = 64 << 20 }; /* bytes kept of all configurations */
@@ -284,6 +285,7 @@ static void add_webhook(
 	}
 	read_webhook(&h, j, &s->arena);
 	note_conditions(&h, j, notices);
+	assert(s->n < WEBHOOKS_MAX);
 	s->v[s->n++] = h;
 }
 
@@ -310,12 +312,14 @@ struct webhook_set *webhook_set_new(const struct json *const *configurations, si
 
 struct webhook_set *webhook_set_ref(struct webhook_set *s)
 {
+	assert(s->refs > 0);
 	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
 	return s;
 }
 
 struct webhook_set *webhook_set_unref(struct webhook_set *s)
 {
+	assert(!s || s->refs > 0);
 	if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) {
 		for (size_t i = 0; i < s->n; i++) {
 			peer_free(s->v[i].peer);
@@ -374,6 +378,7 @@ static bool has_resource(const struct texts *t, struct str resource, struct str 
 
 bool webhook_rule_matches(const struct webhook_rule *r, const struct webhook_question *q, const struct version *version)
 {
+	assert(q->kind && q->operation);
 	return is_in_scope(r->scope, q->ns) && list_has_or_all(&r->operations, str_of(q->operation)) &&
 		list_has_or_all(&r->groups, str_of(version->group)) && list_has_or_all(&r->versions, str_of(version->name)) &&
 		has_resource(&r->resources, str_of(q->kind->resource), q->subresource);

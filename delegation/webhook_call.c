@@ -11,6 +11,7 @@
 #include "base/exposition.h"
 #include "base/map.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -134,6 +135,7 @@ static void answer_fail(struct webhook_answer *ret, const struct webhook *h, str
 void webhook_answer_fail(
 	struct webhook_answer *ret, const struct webhook *h, struct arena *a, int code, const char *format, ...)
 {
+	assert(code >= 0);
 	va_list ap;
 	va_start(ap, format);
 	answer_fail(ret, h, a, code, arena_vprintf(a, format, ap));
@@ -545,6 +547,7 @@ void webhook_call_done(struct webhook_call *c)
 
 void webhook_call_start(struct webhook_call *c, struct client *client, void (*on_done)(struct webhook_call *c), void *ctx)
 {
+	assert(on_done && c->hook->peer && c->body.n > 0 && !c->path);
 	int64_t timeout_ms = call_timeout_ms(c);
 	c->on_done = on_done;
 	c->ctx = ctx;
@@ -633,6 +636,7 @@ static struct str why_undecodable(struct str patch, const struct status *st, str
 void webhook_patch(
 	struct webhook_patched *ret, struct webhook_call *c, const struct webhook_question *q, const struct object *object)
 {
+	assert(c->answer.outcome == OUTCOME_ALLOWED && c->answer.patch.n > 0);
 	struct arena *a = q->base.arena;
 	struct json *operations, *after;
 	struct object *decoded;
@@ -777,6 +781,7 @@ static const char *error_type(enum webhook_outcome outcome)
 void webhook_metrics_count(struct webhook_metrics *m, const struct webhook *h, const struct webhook_question *q,
 	const struct webhook_answer *answer, int64_t duration_ns)
 {
+	assert(q->phase <= WEBHOOKS_VALIDATING && duration_ns >= 0);
 	const char *type = q->phase == WEBHOOKS_MUTATING ? "admit" : "validating";
 	bool fails_open = answer->outcome == OUTCOME_FAILED && h->ignores_failure;
 	bool is_rejected = answer->outcome != OUTCOME_ALLOWED && !fails_open;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "client/rest.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -23,6 +24,8 @@ enum {
 
 struct webhook_round *round_new(const struct webhook_means *means, struct webhook_question *q)
 {
+	assert(means->client && q->base.done && q->base.arena && q->version && q->phase <= WEBHOOKS_VALIDATING);
+	assert(q->n_warnings == 0 && q->n_annotations == 0); /* the round knows the room in its own lists */
 	struct webhook_round *r = mem_new(struct webhook_round);
 	r->means = means;
 	r->q = q;
@@ -35,6 +38,7 @@ struct webhook_round *round_new(const struct webhook_means *means, struct webhoo
 struct webhook_round *round_free(struct webhook_round *r)
 {
 	if (r) {
+		assert(list_is_empty(&r->link)); /* the owner waits for it no more */
 		if (r->free_own) {
 			r->free_own(r);
 		}
@@ -70,6 +74,7 @@ static bool round_is_without_namespace(const struct webhook_round *r, struct jso
 
 static void round_read_namespace(struct webhook_round *r)
 {
+	assert(!r->has_labels);
 	struct arena *a = r->q->base.arena;
 	struct json *ns = NULL;
 	size_t at;
@@ -100,6 +105,7 @@ static void on_namespace(struct exchange *x)
  * gone afterwards. */
 static void round_get_namespace(struct webhook_round *r)
 {
+	assert(!r->get_path && r->q->ns.n > 0); /* one round asks once */
 	static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 	int64_t left_ms = r->q->base.deadline_ms - clock_mono_ms();
 	struct buf path;
@@ -180,6 +186,7 @@ enum round_match round_match(struct webhook_round *r, const struct webhook *h, c
 /* Makes room for one more in a list in the arena; NULL: it is full. */
 static void *list_grown(struct arena *a, void *list, size_t n, size_t *cap, size_t max, size_t size)
 {
+	assert(n <= *cap && n <= max);
 	if (n < *cap || n == max) {
 		return n < max ? list : NULL;
 	}
@@ -261,6 +268,7 @@ bool round_take(struct webhook_round *r, const struct webhook_call *c, const cha
 	}
 	round_keep_words(r, c);
 	webhook_metrics_count(r->means->metrics, c->hook, r->q, &c->answer, c->duration_ns);
+	assert((c->answer.outcome == OUTCOME_ALLOWED) == (c->answer.status.code == 0));
 	if (c->answer.outcome == OUTCOME_ALLOWED) {
 		return true;
 	}
@@ -363,6 +371,7 @@ static void mutation_want_again(struct mutation *m, size_t n)
 static bool mutation_take_answer(struct webhook_round *r)
 {
 	struct mutation *m = r->own;
+	assert(m->has_call && m->at < r->set->n);
 	struct webhook_call *c = &m->call;
 	struct webhook_patched patched = {0};
 	if (c->answer.patch.n) {
@@ -402,6 +411,7 @@ static void mutation_on_answer(struct webhook_call *c)
 static bool mutation_find_next(struct webhook_round *r)
 {
 	struct mutation *m = r->own;
+	assert(m->at <= r->set->n && m->round <= 1);
 	if (m->at == r->set->n && m->round == 0 && m->has_changed) {
 		m->round = 1;
 		m->at = 0;
@@ -425,6 +435,7 @@ static void mutation_finish(struct webhook_round *r)
 static bool mutation_go_on(struct webhook_round *r)
 {
 	struct mutation *m = r->own;
+	assert(!m->has_call); /* one after the other */
 	while (mutation_find_next(r)) {
 		const struct webhook *h = &r->set->v[m->at];
 		const struct version *version;
@@ -451,6 +462,7 @@ static bool mutation_go_on(struct webhook_round *r)
 
 void round_mutate(struct webhook_round *r)
 {
+	assert(r->set && !r->own);
 	struct mutation *m = mem_new(struct mutation);
 	m->were_asked = mem_array(r->set->n + 1, sizeof(bool));
 	m->are_wanted = mem_array(r->set->n + 1, sizeof(bool));
@@ -489,6 +501,7 @@ static void validation_free(struct webhook_round *r)
 static void validation_take_answer(struct webhook_round *r, const struct webhook_call *c)
 {
 	struct validation *v = r->own;
+	assert(c >= v->calls && c < v->calls + v->n);
 	char key[80];
 	snprintf(key, sizeof(key), "failed-open.validating.webhook.admission.k8s.io/round_0_index_%zu", (size_t)(c - v->calls));
 	if (!round_take(r, c, key) && !v->st.code) {
@@ -562,6 +575,7 @@ static void validation_prepare(struct webhook_round *r, const struct version *co
 {
 	struct validation *v = mem_new(struct validation);
 	size_t n = 0;
+	assert(!r->own);
 	for (size_t i = 0; i < r->set->n; i++) {
 		n += versions[i] != NULL;
 	}
@@ -591,5 +605,6 @@ static bool validation_go_on(struct webhook_round *r)
 
 void round_validate(struct webhook_round *r)
 {
+	assert(r->set && !r->own);
 	r->go_on = validation_go_on;
 }

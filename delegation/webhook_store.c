@@ -9,6 +9,7 @@
 #include "client/informer.h"
 #include "delegation/webhook.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
@@ -59,6 +60,7 @@ static void store_tell_news(struct followed_webhooks *f, const struct buf *notic
 
 static void store_publish(struct followed_webhooks *f, struct webhook_set *set)
 {
+	assert(f->has_synced && set);
 	pthread_mutex_lock(&f->store->lock);
 	struct webhook_set *old = f->set;
 	f->set = set;
@@ -69,6 +71,7 @@ static void store_publish(struct followed_webhooks *f, struct webhook_set *set)
 
 static void store_rebuild(struct followed_webhooks *f)
 {
+	assert(client_is_this_thread(f->store->options.client));
 	if (!f->has_synced) {
 		return;
 	}
@@ -105,6 +108,7 @@ static size_t store_place(const struct followed_webhooks *f, struct str name, bo
 
 static void store_insert(struct followed_webhooks *f, size_t at, struct item *item)
 {
+	assert(at <= f->n && f->n <= f->cap);
 	if (f->n == f->cap) {
 		f->cap = f->cap ? 2 * f->cap : 16;
 		f->items = mem_realloc_array(f->items, f->cap, sizeof(*f->items));
@@ -180,6 +184,7 @@ static void followed_init(struct webhook_store *s, enum webhook_phase phase)
 static void store_follow(struct webhook_store *s, enum webhook_phase phase)
 {
 	struct followed_webhooks *f = &s->phases[phase];
+	assert(!f->informer);
 	f->informer = informer_new(&(struct informer_options){
 		.client = s->options.client,
 		.resource = {STR("admissionregistration.k8s.io"), STR("v1"), str_of(plurals[phase])},
@@ -192,6 +197,7 @@ static void store_follow(struct webhook_store *s, enum webhook_phase phase)
 
 struct webhook_store *webhook_store_new(const struct webhook_store_options *options)
 {
+	assert(options->client);
 	struct webhook_store *s = mem_new(struct webhook_store);
 	s->options = *options;
 	pthread_mutex_init(&s->lock, NULL);
@@ -214,6 +220,7 @@ void webhook_store_end(struct webhook_store *s)
 
 static void followed_done(struct followed_webhooks *f)
 {
+	assert(!f->informer); /* webhook_store_end() came before */
 	for (size_t i = 0; i < f->n; i++) {
 		item_unref(f->items[i]);
 	}
@@ -235,6 +242,7 @@ struct webhook_store *webhook_store_free(struct webhook_store *s)
 
 struct webhook_set *webhook_store_get(struct webhook_store *s, enum webhook_phase phase)
 {
+	assert(phase <= WEBHOOKS_VALIDATING);
 	pthread_mutex_lock(&s->lock);
 	struct webhook_set *set = s->phases[phase].set ? webhook_set_ref(s->phases[phase].set) : NULL;
 	pthread_mutex_unlock(&s->lock);
@@ -243,6 +251,7 @@ struct webhook_set *webhook_store_get(struct webhook_store *s, enum webhook_phas
 
 bool webhook_store_may_have(const struct webhook_store *s, enum webhook_phase phase)
 {
+	assert(phase <= WEBHOOKS_VALIDATING);
 	return atomic_load(&s->phases[phase].may_have);
 }
 

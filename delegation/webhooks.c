@@ -10,6 +10,7 @@
 #include "delegation/webhook_round.h"
 #include "delegation/webhook_store.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 enum {
@@ -54,6 +55,7 @@ static bool round_refuse_all(struct webhook_round *r)
 /* Takes the set. Returns false when something is not known yet. */
 static bool round_take_set(struct webhooks *w, struct webhook_round *r)
 {
+	assert(!r->set);
 	if (w->options.has_namespaces && !w->options.has_namespaces(w->options.namespace_ctx)) {
 		return false;
 	}
@@ -65,6 +67,7 @@ static bool round_take_set(struct webhooks *w, struct webhook_round *r)
  * is the caller's. */
 static bool round_begin(struct webhook_round *r)
 {
+	assert(r->set && r->set->n <= WEBHOOKS_MAX);
 	if (r->set->is_over) {
 		return round_refuse_all(r);
 	}
@@ -139,6 +142,7 @@ static struct webhook_round *take_first_round(struct list *rounds)
 
 static void webhooks_look(struct webhooks *w)
 {
+	assert(client_is_this_thread(w->options.client));
 	struct list rounds;
 	webhooks_take_waiting(w, &rounds);
 	while (!list_is_empty(&rounds)) {
@@ -271,6 +275,7 @@ void webhooks_stop(struct webhooks *w)
 struct webhooks *webhooks_free(struct webhooks *w)
 {
 	if (w) {
+		assert(list_is_empty(&w->waiting));
 		webhook_store_free(w->store);
 		webhook_metrics_free(w->means.metrics);
 		pthread_mutex_destroy(&w->lock);

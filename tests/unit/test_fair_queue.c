@@ -9,6 +9,7 @@ struct queue {
 	struct named {
 		struct turn turn;
 		const char *name;
+		bool is_running;
 	} v[32];
 	size_t n;
 };
@@ -22,7 +23,7 @@ static void open_queue(struct queue *q)
 static void close_queue(struct queue *q)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		fair_queue_leave(&q->t, &q->v[i].turn);
+		(q->v[i].is_running ? fair_queue_end : fair_queue_leave)(&q->t, &q->v[i].turn);
 		fair_queue_unref(&q->t, q->v[i].turn.source);
 	}
 	assert_int_equal(q->t.sources.n, 0);
@@ -44,9 +45,18 @@ static void assert_begin(struct queue *q, const char *expected)
 	struct turn *turn;
 	char names[256] = "";
 	while ((turn = fair_queue_next(&q->t))) {
-		strcat(names, container_of(turn, struct named, turn)->name);
+		struct named *it = container_of(turn, struct named, turn);
+		it->is_running = true;
+		strcat(names, it->name);
 	}
 	assert_string_equal(names, expected);
+}
+
+static void end_turn(struct queue *q, struct named *it)
+{
+	assert_true(it->is_running);
+	it->is_running = false;
+	fair_queue_end(&q->t, &it->turn);
 }
 
 static void test_fair_queue__sources_take_turns(void **state _unused_)
@@ -75,7 +85,7 @@ static void test_fair_queue__no_source_has_more_than_its_share(void **state _unu
 	assert_begin(&q, "123");
 	come(&q, TURN_FIRST, "b", "x");
 	assert_begin(&q, "x");
-	fair_queue_end(&q.t, &first->turn);
+	end_turn(&q, first);
 	assert_begin(&q, "4");
 	close_queue(&q);
 }
@@ -107,7 +117,7 @@ static void test_fair_queue__second_class_has_not_all_places(void **state _unuse
 	come(&q, TURN_FIRST, "l", "y");
 	come(&q, TURN_FIRST, "m", "z");
 	assert_begin(&q, "xy");
-	fair_queue_end(&q.t, &first->turn);
+	end_turn(&q, first);
 	assert_begin(&q, "z");
 	close_queue(&q);
 }

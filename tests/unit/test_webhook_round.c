@@ -89,6 +89,7 @@ static void on_end(struct webhook_round *r)
 static struct webhook_round *begin(struct stage *s, enum webhook_phase phase)
 {
 	s->q.phase = phase;
+	s->q.n_warnings = s->q.n_annotations = 0;
 	struct webhook_round *r = round_new(&s->means, &s->q);
 	r->set = webhook_set_ref(s->set);
 	r->on_end = on_end;
