@@ -49,6 +49,7 @@ static verb_fn verb_function(enum verb action)
 
 static void request_dispatch(struct request *q)
 {
+	assert(q->user && q->waiting == WAITING_NOT);
 	q->is_routed = q->route.is_resource;
 	if (request_has_too_much(q)) {
 		reply_status(q);
@@ -153,6 +154,7 @@ static void request_answered(struct question *question)
 
 static struct request *request_new(struct server *s, struct http_exchange *x)
 {
+	assert(!http_context(x));
 	struct arena *a = http_arena(x);
 	struct request *q = arena_new(a, struct request);
 
@@ -194,6 +196,7 @@ bool request_on_body(void *server _unused_, struct http_exchange *x, size_t n)
 void request_on_request(void *server, struct http_exchange *x)
 {
 	struct request *q = http_context(x);
+	assert(q->server == server && q->next);
 	bool was_cache_waiter = q->waiting == WAITING_CACHE;
 
 	if (q->waiting != WAITING_NOT) {

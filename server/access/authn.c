@@ -11,6 +11,7 @@
 #include "base/keyed_hash.h"
 #include "server/access/token_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -207,6 +208,7 @@ bool authn_token(struct authn *authn, struct str token, struct user **ret, struc
 
 	watched_file_poll(&authn->token_file);
 	pthread_rwlock_rdlock(&authn->lock);
+	assert(authn->tokens); /* authn_new() has read a file, and a later one must be good to replace it */
 	const struct token_user *known = tokens_find(authn->tokens, token);
 	if (known) {
 		struct user *u = user_new(a, known->name, known->groups, known->n_groups);

@@ -9,6 +9,7 @@
 
 #include "api/model/history.h"
 
+#include <assert.h>
 #include <errno.h>
 
 struct authz {
@@ -42,6 +43,7 @@ static int load_policy(void *ctx, struct str text, struct buf *err)
 
 int authz_new(struct authz **ret, const struct authz_options *options, struct buf *err)
 {
+	assert(!options->is_delegated || (!options->policy_file && !options->always_allow));
 	struct authz *authz = mem_new(struct authz);
 	authz->options = *options;
 	pthread_rwlock_init(&authz->lock, NULL);
@@ -298,6 +300,7 @@ static int check_cluster(const struct authz *authz, const struct authz_attribute
 int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct questions *questions,
 	struct authz_verdict *verdict, struct arena *a, struct status *st)
 {
+	assert(attributes->user && (!authz->options.is_delegated || questions->delegates));
 	const struct authz_attributes what = without_archive(attributes), *at = &what;
 	struct authz_verdict v = {0};
 	int r = authz->options.is_delegated ? check_cluster(authz, at, questions, &v) : !is_allowed(authz, at);
@@ -309,6 +312,8 @@ int authz_check(struct authz *authz, const struct authz_attributes *attributes, 
 	} else if (r == 1) {
 		forbid(at, v.reason, a, st);
 	}
+	assert(r == 0 || r == 1 || r == ASK_FIRST);
+	assert(r != 1 || st->code != 0); /* a refusal has words */
 	if (verdict) {
 		*verdict = v;
 	}
@@ -379,6 +384,7 @@ void authz_rules(struct authz_rules *ret, struct authz *authz, const struct user
 	if (authz->options.policy_file) {
 		watched_file_poll(&authz->policy_file);
 		pthread_rwlock_rdlock(&authz->lock);
+		assert(authz->policy); /* authz_new() has read one, and a later one must be good to replace it */
 		abac_rules(authz->policy, user, ns, ret);
 		pthread_rwlock_unlock(&authz->lock);
 	}
@@ -827,6 +833,7 @@ static int refuse_constrained(const struct asking *q, const struct wanted *w, co
 int impersonate(struct authz *authz, struct questions *questions, const struct http_exchange *x,
 	const struct authz_attributes *what, struct user **user, struct arena *a, struct status *st)
 {
+	assert(*user);
 	if (!has_headers(x)) {
 		return 0;
 	}

@@ -18,6 +18,7 @@
 static void note(
 	struct questions *a, struct question *q, struct arena *arena, int64_t at_most_ms, bool (*start)(struct questions *a))
 {
+	assert(!a->noted && start);
 	q->arena = arena;
 	q->done = a->done;
 	q->ctx = a->ctx;
@@ -36,6 +37,7 @@ static bool is_answered(const struct questions *a, const struct question *q)
 bool questions_start(struct questions *a)
 {
 	bool (*start)(struct questions * a) = a->start;
+	assert(a->noted && start);
 
 	a->start = NULL;
 	if (!start(a)) {

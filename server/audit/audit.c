@@ -210,6 +210,7 @@ bool audit_log_has_room(const struct audit_log *l)
 
 bool audit_log_append(struct audit_log *l, struct str line)
 {
+	assert(line.n > 0 && line.p[line.n - 1] == '\n');
 	size_t waiting = atomic_fetch_add_explicit(&l->n_waiting, line.n, memory_order_relaxed) + line.n;
 
 	if (waiting > AUDIT_QUEUE_MAX) {
@@ -268,6 +269,7 @@ static void write_lines(void *ctx, struct buf *lines)
 
 int audit_log_new(struct audit_log **ret, const struct audit_log_options *options, struct buf *err)
 {
+	assert(options->file.path);
 	struct audit_log *l = mem_new(struct audit_log);
 
 	l->options = *options;
@@ -296,6 +298,7 @@ struct audit_log *audit_log_free(struct audit_log *l)
 {
 	if (l) {
 		line_queue_close(&l->queue);
+		assert(atomic_load_explicit(&l->n_waiting, memory_order_relaxed) == 0);
 		audit_file_close(l->file);
 		mem_free(l);
 	}
@@ -541,6 +544,7 @@ static size_t count_lines(struct str lines)
 /* The lines that fit into what is left of the file; none may. */
 static size_t fitting(const struct audit_file *f, struct str lines)
 {
+	assert(f->size >= 0);
 	int64_t room = f->options.max_size - f->size;
 
 	if (!f->is_regular || f->options.max_size <= 0 || room >= (int64_t)lines.n) {
@@ -573,6 +577,7 @@ static size_t first_line(struct str lines)
 /* A line longer than a file may be has one of its own. Where the file cannot be set aside it grows: nothing is lost for that. */
 int audit_file_write(struct audit_file *f, struct str lines, size_t *ret_n_lost)
 {
+	assert(lines.n == 0 || lines.p[lines.n - 1] == '\n');
 	int problem = 0;
 
 	*ret_n_lost = 0;

@@ -166,6 +166,7 @@ static void add_annotations(struct buf *out, const struct audit_event *e)
 
 bool audit_event_encode(struct buf *out, const struct audit_event *e)
 {
+	assert(e->level < AUDIT_LEVELS && e->stage < AUDIT_STAGES && e->n_annotations <= AUDIT_ANNOTATIONS_MAX);
 	BUF_LITERAL(out, "{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\"");
 	add_text(out, "level", str_of(audit_level_names[e->level]));
 	add_text(out, "auditID", e->id);
@@ -317,6 +318,7 @@ size_t audit_source_ips(const struct str **ret, struct str forwarded_for, struct
 	if (ip.n > 0 && (s.n == 0 || !str_eq(s.v[s.n - 1], ip))) {
 		s.v[s.n++] = ip;
 	}
+	assert(s.n <= (forwarded_for.n > 0 ? SOURCE_IPS_MAX + 1 : 2));
 	*ret = s.v;
 	return s.n;
 }
@@ -353,6 +355,7 @@ struct str audit_uri(struct str target, struct arena *a)
 		}
 	}
 	memcpy(out + n, target.p + path.n, target.n - path.n);
+	assert(n == path.n + 2 * n_odd);
 	return (struct str){out, n + target.n - path.n};
 }
 

@@ -8,6 +8,7 @@
 #include "api/rules/validate.h"
 #include "base/yaml.h"
 
+#include <assert.h>
 #include <errno.h>
 
 enum { POLICY_MAX = 4 * 1024 * 1024 }; /* bytes, as text and as what is read from it */
@@ -477,6 +478,7 @@ struct audit_decision audit_policy_decide(const struct audit_policy *p, const st
 		const struct rule *rule = &p->rules[i];
 		const struct json *omits = rule->omits_managed_fields ? rule->omits_managed_fields : p->omits_managed_fields;
 		if (rule_matches(rule, what)) {
+			assert(rule->level < AUDIT_LEVELS && rule->omitted_stages < 1u << AUDIT_STAGES);
 			return (struct audit_decision){rule->level, rule->omitted_stages, omits && omits->boolean};
 		}
 	}

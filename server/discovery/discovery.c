@@ -110,6 +110,7 @@ static void catalog_init(struct catalog *c, const struct discovery_options *opti
 			}
 		}
 	}
+	assert(c->n <= max);
 	if (c->n > 1) {
 		qsort(c->v, c->n, sizeof(*c->v), entry_cmp);
 	}
@@ -128,6 +129,7 @@ static bool is_same_version(const struct entry *a, const struct entry *b)
 /* Where the run of entries that are the same as the first ends. */
 static size_t run_end(const struct catalog *c, size_t first, bool (*is_same)(const struct entry *, const struct entry *))
 {
+	assert(first < c->n);
 	size_t end = first + 1;
 
 	while (end < c->n && is_same(&c->v[first], &c->v[end])) {
@@ -182,6 +184,7 @@ static void add_verbs(struct buf *out, unsigned verbs)
 			names[n++] = verb_name((enum verb)bit);
 		}
 	}
+	assert(n < ARRAY_SIZE(names)); /* the list ends with NULL */
 	qsort(names, n, sizeof(names[0]), name_cmp);
 	add_strings(out, "verbs", names);
 }
@@ -274,6 +277,7 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
  * would fail each time for a kind that cannot be written. */
 static bool has_hash(const struct catalog *c, const struct kind *k)
 {
+	assert(k->index < kind_count());
 	return c->options->storage_version_hash && c->options->common[k->index] && kind_is_stored(k) &&
 		(k->verbs & VERB_UPDATE);
 }
@@ -543,6 +547,7 @@ static void make_root_documents(struct discovery *d, const struct catalog *c, si
 
 struct discovery *discovery_new(const struct discovery_options *options)
 {
+	assert(options->common && kind_count() <= KIND_COUNT_MAX);
 	struct discovery *d = mem_new(struct discovery);
 	struct catalog c;
 	struct buf body;
@@ -574,6 +579,7 @@ bool discovery_shows(const struct discovery *d, const struct version *const *com
 
 struct discovery *discovery_unref(struct discovery *d)
 {
+	assert(!d || atomic_load_explicit(&d->refs, memory_order_relaxed) > 0);
 	if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1) {
 		return NULL;
 	}
@@ -621,6 +627,7 @@ bool discovery_has_group(const struct discovery *d, struct str path)
 
 bool discovery_next_path(const struct discovery *d, size_t *i, struct str *ret)
 {
+	assert(*i <= d->n_documents);
 	while (*i < d->n_documents && d->documents[*i].is_aggregated) {
 		(*i)++;
 	}

@@ -6,9 +6,11 @@
 #include "base/clock.h"
 #include "base/deflate.h"
 #include "base/sha256.h"
+#include "base/thread.h"
 #include "server/discovery/openapi_build.h"
 #include "server/parse/negotiate.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -104,6 +106,8 @@ static void builder_init(struct openapi_builder *b, const struct openapi *o, str
 
 static void make_v2(struct openapi *o)
 {
+	assert_locked(&o->lock);
+	assert(!o->has_v2);
 	struct openapi_builder b;
 	struct arena a;
 
@@ -134,6 +138,8 @@ static const struct document *find_v3(const struct openapi *o, struct str name)
 
 static struct document *add_v3(struct openapi *o)
 {
+	assert_locked(&o->lock);
+	assert(!o->has_v3); /* readers hold pointers into the array from then on */
 	o->v3 = mem_realloc_array(o->v3, o->n_v3 + 1, sizeof(*o->v3));
 	return &o->v3[o->n_v3++];
 }
@@ -168,6 +174,8 @@ static void make_v3_version(struct openapi *o)
 /* {"paths":{"apis/apps/v1":{"serverRelativeURL":"/openapi/v3/apis/apps/v1?hash=..."}}} */
 static void make_index(struct openapi *o)
 {
+	assert_locked(&o->lock);
+	assert(o->n_v3 > 0 && !o->has_v3);
 	struct json *root, *paths;
 	struct openapi_builder b;
 	struct arena a;

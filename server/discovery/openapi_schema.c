@@ -6,6 +6,7 @@
 #include "api/model/protobuf_write.h"
 #include "server/discovery/openapi_build.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -79,6 +80,7 @@ struct json *openapi_sorted_by_name(struct openapi_builder *b, const struct json
 
 struct json *openapi_ref(struct openapi_builder *b, const char *name)
 {
+	assert(b->dialect);
 	struct json *ref = json_object(b->arena);
 
 	openapi_put(b, ref, "$ref", json_string(b->arena, arena_printf(b->arena, "%s%s", b->dialect->ref_prefix, name)));
@@ -286,6 +288,7 @@ static void put_embedded_gvks(struct openapi_builder *b, struct json *schema, co
 
 struct json *openapi_define(struct openapi_builder *b, const char *name, const struct type *type)
 {
+	assert(b->definitions && b->dialect);
 	struct json *schema = claim_definition(b, name);
 
 	if (schema) {

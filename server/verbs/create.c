@@ -266,6 +266,7 @@ static const struct extension_row {
 
 bool extension_negotiate(struct request *q, int *ret)
 {
+	assert(extension_of(&q->route) < ARRAY_SIZE(extensions));
 	int (*negotiate)(struct request * q) = extensions[extension_of(&q->route)].negotiate;
 
 	if (negotiate) {
@@ -276,6 +277,7 @@ bool extension_negotiate(struct request *q, int *ret)
 
 void extension_answer(struct request *q)
 {
+	assert(extension_of(&q->route) < ARRAY_SIZE(extensions) && extension_of(&q->route) != EXTENSION_NONE);
 	const struct extension_row *row = &extensions[extension_of(&q->route)];
 	struct object *sent;
 	struct str manager;

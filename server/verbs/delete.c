@@ -11,6 +11,8 @@
 #include "server/write/write.h"
 #include "server/write/write_recorded.h"
 
+#include <assert.h>
+
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")
 
@@ -174,6 +176,7 @@ static enum decision delete_settle(struct request *q, struct write *w)
 {
 	struct deletion *d = container_of(w, struct deletion, write);
 	struct object *o = w->object;
+	assert(w->present && o && o != w->present); /* a copy: others read the present one */
 	enum grace grace = grace_decide(q, o, &d->options);
 
 	d->is_marking = grace == GRACE_SET && o->meta.grace_period_s == 0 && !o->meta.finalizers;
@@ -203,6 +206,7 @@ static enum decision delete_settle(struct request *q, struct write *w)
 static enum decision delete_decide_marked(struct request *q, struct write *w)
 {
 	struct deletion *d = container_of(w, struct deletion, write);
+	assert(d->marked_revision > 0 && d->marked_uid.n > 0);
 
 	d->is_marking = false;
 	if (!w->present || !str_eq(w->present->meta.uid, d->marked_uid)) {
@@ -249,6 +253,7 @@ static bool delete_goes_on(struct request *q, struct deletion *d)
 		return false;
 	}
 	struct write *w = &d->write;
+	assert(w->revision > 0 && w->stored.n > 0 && w->present);
 	d->marked = arena_dup(w->arena, w->stored);
 	d->marked_revision = w->revision;
 	d->marked_uid = arena_dup(w->arena, w->present->meta.uid);
@@ -386,6 +391,7 @@ static void collection_finish(struct request *q, struct write *w)
 	if (delete_goes_on(q, &c->deletion)) {
 		return;
 	}
+	assert(c->at < c->listing.n_items);
 	c->has_stepped = true;
 	if (!c->is_stepping) {
 		c->at++;
@@ -396,6 +402,7 @@ static void collection_finish(struct request *q, struct write *w)
 /* Starts the deletion of one object; true when it was over at once. */
 static bool collection_step(struct request *q, struct collection *c)
 {
+	assert(!c->is_stepping && c->at < c->listing.n_items);
 	const struct cached *o = c->listing.items[c->at];
 
 	plan_clear(&q->plan);

@@ -13,6 +13,8 @@
 #include "server/request/respond.h"
 #include "server/request/table.h"
 
+#include <assert.h>
+
 /* Smaller ones are made at once: one buffer costs less than a stream. */
 #define STREAM_MIN_BYTES ((size_t)64 << 10)
 #define PROBE_MAX ((size_t)1 << 20)
@@ -811,6 +813,7 @@ static void reply_listing_protobuf(struct request *q, struct listing *listing, s
 
 void reply_listing(struct request *q, struct listing *l)
 {
+	assert(l->snapshot && l->n_items <= l->cap_items);
 	bool is_plain =
 		q->media.as == AS_OBJECT && q->media.format == MEDIA_JSON && !q->media.pretty && !q->route.version->from_hub;
 

@@ -8,6 +8,8 @@
 #include "server/request/wait.h"
 #include "server/verbs/list.h"
 
+#include <assert.h>
+
 /* As upstream waits for a version that has not come. */
 #define FUTURE_TIMEOUT_MS 3000
 
@@ -16,6 +18,7 @@
 /* kube's answer to a version that has not happened yet, with its words. */
 void request_set_future_version(struct request *q, int64_t wanted)
 {
+	assert(wanted > 0);
 	status_set(&q->st, 504, REASON_TIMEOUT, "Timeout: Too large resource version: %lld, current: %lld", (long long)wanted,
 		(long long)cache_revision(q->server->options.cache));
 	q->st.retry_after_s = 1;
@@ -175,6 +178,7 @@ static void listing_collect(const struct request *q, struct listing *l)
 
 static void listing_found(struct request *q, struct listing *l)
 {
+	assert(l->snapshot);
 	listing_collect(q, l);
 	if (l->is_limited) {
 		/* The next page is to be of this very state. */
@@ -186,6 +190,7 @@ static void listing_found(struct request *q, struct listing *l)
 static void listing_newest(struct request *q)
 {
 	struct listing *l = q->state;
+	assert(!l->snapshot); /* a list has one state */
 
 	l->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
 	if (agreed_version_can_read(q)) {
@@ -213,6 +218,7 @@ static struct str token_start(const struct request *q, struct str key)
 {
 	struct str ns = request_ns(q);
 	size_t n = ns.n > 0 ? ns.n + 1 : 0;
+	assert(key.n >= n);
 
 	return (struct str){key.p + n, key.n - n};
 }
@@ -249,6 +255,7 @@ static void listing_exact(struct request *q)
 {
 	struct listing *l = q->state;
 	int64_t revision = listing_exact_revision(l);
+	assert(!l->snapshot && revision > 0);
 	enum cache_result r = cache_snapshot_at(q->server->options.cache, q->route.kind, revision, &l->snapshot);
 
 	if (r == CACHE_EXPIRED) {
@@ -290,6 +297,7 @@ static void listing_waited_newest(struct request *q)
 static void listing_at_least(
 	struct request *q, int64_t revision, void (*ready)(struct request *q), void (*waited)(struct request *q))
 {
+	assert(revision >= 0);
 	if (revision > cache_revision(q->server->options.cache)) {
 		request_wait_revision(q, revision, FUTURE_TIMEOUT_MS, waited);
 	} else {
@@ -352,6 +360,7 @@ static int listing_parse(struct request *q, struct listing *l)
 
 void listing_run(struct request *q, struct listing *l, void (*next)(struct request *q, struct listing *l))
 {
+	assert(next && !l->snapshot && l->n_items == 0);
 	l->next = next;
 	q->state = l;
 	if (listing_parse(q, l)) {

@@ -11,6 +11,8 @@
 #include "server/request/respond.h"
 #include "server/write/write.h"
 
+#include <assert.h>
+
 /* The answer replaces the status that the question may have had. */
 static void set_status(struct request *q, struct object *o, struct json *status)
 {
@@ -250,6 +252,7 @@ static void review_wipe(struct meta *m)
 
 void review_answer(struct request *q, struct object *sent, struct str manager)
 {
+	assert(!kind_is_stored(sent->kind));
 	review_wipe(&sent->meta);
 	managed_update(sent, NULL, q->route.version, q->route.subresource, manager, request_now(q), q->a);
 	if (review_validate(q, sent) || review_find(q, sent)) {

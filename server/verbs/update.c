@@ -10,6 +10,8 @@
 #include "server/request/respond.h"
 #include "server/write/write.h"
 
+#include <assert.h>
+
 struct update {
 	struct write write;
 	struct write_options options;
@@ -100,6 +102,7 @@ static bool update_may_remove(const struct object *o)
 static enum decision update_settle(struct request *q, struct update *u, struct object *sent)
 {
 	struct write *w = &u->write;
+	assert(w->present && sent->kind == w->present->kind);
 
 	w->object = sent;
 	if (write_admit_update(q, w, &u->rules)) {
@@ -132,6 +135,7 @@ static enum decision view_settle(struct request *q, struct update *u, struct obj
 	const struct view *view = update_view(q);
 	const struct route *r = &q->route;
 	struct write *w = &u->write;
+	assert(view && w->present && u->seen);
 
 	if (!u->rules.is_applied) {
 		managed_update(sent, u->seen, r->body_version, r->subresource, u->rules.manager, request_now(q), q->a);
@@ -149,6 +153,7 @@ static enum decision view_settle(struct request *q, struct update *u, struct obj
 
 static void update_finish(struct request *q, struct write *w)
 {
+	assert(w->decision != DECIDE_REFUSE);
 	bool is_created = !w->present;
 
 	write_reply(q, is_created ? 201 : 200, w);
@@ -165,6 +170,7 @@ static int update_authorize_creation(struct request *q)
 
 static enum decision update_create(struct request *q, struct update *u, struct object *sent)
 {
+	assert(!u->write.present && !q->route.sub);
 	sent->meta.resource_version = STR("");
 	u->write.object = sent;
 	if (write_admit_create(q, &u->write, &u->rules) || update_authorize_creation(q)) {
@@ -237,6 +243,7 @@ static int put_parse(struct request *q, struct update *u)
 
 static void update_run(struct request *q, struct update *u, enum decision (*decide)(struct request *q, struct write *w))
 {
+	assert(decide && !u->write.decide);
 	q->is_dry_run = u->options.dry_run;
 	u->write.name = q->route.name;
 	u->write.shedding = u->rules.is_applied ? SHED_NOTHING : SHED_IF_TOO_LARGE;
@@ -356,6 +363,7 @@ static int patch_check_version(struct request *q, const struct update *u, const 
 
 static int patch_make(struct request *q, struct update *u, struct object **ret)
 {
+	assert(u->seen && u->write.present);
 	const struct route *r = &q->route;
 	struct decode_report report = {0};
 	const struct kind *k = r->body_kind;

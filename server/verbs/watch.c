@@ -11,6 +11,8 @@
 #include "server/request/wait.h"
 #include "server/verbs/list.h"
 
+#include <assert.h>
+
 #define FUTURE_TIMEOUT_MS 3000
 #define BOOKMARK_EVERY_MS 60000
 #define BOOKMARK_BEFORE_END_MS 2000
@@ -46,6 +48,7 @@ struct watching {
 
 static void watching_set_pieces(struct watching *w, const struct str *pieces, unsigned n)
 {
+	assert(n > 0 && n <= PIECES_MAX);
 	memcpy(w->pieces, pieces, n * sizeof(*pieces));
 	w->n_pieces = n;
 	w->piece = 0;
@@ -66,6 +69,7 @@ static void watching_count(struct watching *w)
 
 static void watching_show_plain(struct watching *w, enum watch_type type, const struct cached *o)
 {
+	assert(!w->shown);
 	struct str pieces[PIECES_MAX] = {
 		STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text};
 	w->shown = cached_whole(o);
@@ -280,6 +284,7 @@ static void watching_show_bookmark(struct watching *w, int64_t revision, bool is
 
 static void watching_existing_done(struct watching *w)
 {
+	assert(w->snapshot);
 	int64_t revision = cache_snapshot_revision(w->snapshot);
 
 	w->snapshot = cache_snapshot_unref(w->snapshot);
@@ -305,6 +310,7 @@ static void watching_plan_bookmark(struct watching *w, int64_t now)
 	int64_t before_end = w->ends_ms - BOOKMARK_BEFORE_END_MS, next = now + BOOKMARK_EVERY_MS;
 
 	w->bookmark_ms = now < before_end && before_end < next ? before_end : next;
+	assert(w->bookmark_ms > now);
 }
 
 /* Nothing to send: is it time for a bookmark, or to end? Else sleep until one of both, or an event. The bookmark comes first: a server that was not
@@ -399,6 +405,7 @@ static bool watching_has_piece(struct watching *w)
 
 static size_t watching_copy(struct watching *w, char *p, size_t max)
 {
+	assert(w->piece < w->n_pieces && w->n_pieces <= PIECES_MAX);
 	struct str *piece = &w->pieces[w->piece];
 	size_t n = MIN(max, piece->n);
 
@@ -462,6 +469,7 @@ static void watching_stream(struct watching *w)
 /* A start that is gone, or has not come, is reported inside the stream, as in kube-apiserver. */
 static void watching_error(struct watching *w)
 {
+	assert(!w->watcher && !w->snapshot && w->q->st.code != 0);
 	watching_make_error(w);
 	watching_stream(w);
 }
@@ -484,6 +492,7 @@ static void watching_too_many(struct watching *w)
 /* resumes: the client has named the revision. */
 static void watching_open(struct watching *w, int64_t from, bool resumes)
 {
+	assert(!w->watcher && from >= 0);
 	struct request *q = w->q;
 	const struct cache_watch_options options = {.kind = q->route.kind,
 		.filter = w->filter,
@@ -506,6 +515,7 @@ static void watching_open(struct watching *w, int64_t from, bool resumes)
 static void watching_open_existing(struct request *q)
 {
 	struct watching *w = q->state;
+	assert(!w->snapshot);
 
 	w->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
 	cache_iter_init(&w->existing, w->snapshot, &w->filter, STR(""));
