@@ -197,6 +197,7 @@ static bool flight_open(
 /* Frees a flight, after its last event. */
 static void flight_close(struct flight *f)
 {
+	assert(f->call);
 	pthread_mutex_lock(&f->client->lock);
 	list_remove(&f->node);
 	pthread_mutex_unlock(&f->client->lock);
@@ -373,6 +374,7 @@ static void call_fire(struct tag *tag, bool ok)
 void etcd_client_call(struct etcd_client *c, const struct etcd_method *method, const ProtobufCMessage *request,
 	int64_t timeout_ms, void (*done)(void *ctx, const struct etcd_reply *reply), void *ctx)
 {
+	assert(done && timeout_ms >= 0 && method->lane < N_LANES);
 	gpr_timespec timeout = gpr_time_from_millis(timeout_ms ? timeout_ms : c->timeout_ms, GPR_TIMESPAN);
 	struct call *call = mem_alloc(sizeof(*call));
 	*call = (struct call){
@@ -390,6 +392,7 @@ static void stream_message(struct tag *tag, bool ok);
 
 static void stream_receive(struct etcd_stream *s)
 {
+	assert(s->n_pending > 0 && !s->flight.received);
 	grpc_op op = flight_receive(&s->flight);
 	s->n_pending++;
 	flight_start_batch(&s->flight, &op, 1, &s->message, stream_message);
@@ -411,6 +414,7 @@ static void stream_end(struct etcd_stream *s)
 
 static void stream_drop(struct etcd_stream *s)
 {
+	assert(s->n_pending > 0);
 	if (--s->n_pending == 0) {
 		stream_end(s);
 	}
@@ -446,6 +450,7 @@ static void stream_message(struct tag *tag, bool ok)
 struct etcd_stream *etcd_stream_open(struct etcd_client *c, const struct etcd_method *method, const ProtobufCMessage *request,
 	const struct etcd_stream_handler *handler, void *ctx)
 {
+	assert(handler->on_message && handler->on_end && method->lane == LANE_STREAMS);
 	struct etcd_stream *s = mem_alloc(sizeof(*s));
 	*s = (struct etcd_stream){
 		.n_pending = 2,
@@ -489,6 +494,7 @@ static void client_wake(struct etcd_client *c)
 
 void etcd_client_post(struct etcd_client *c, struct etcd_task *task)
 {
+	assert(task->run);
 	pthread_mutex_lock(&c->lock);
 	list_append(&c->tasks, &task->node);
 	bool must_wake = !c->is_woken;
@@ -515,6 +521,7 @@ static void client_woken(struct tag *tag, bool ok)
 	struct etcd_client *c = container_of(tag, struct etcd_client, wake_tag);
 	struct list tasks = LIST_INIT(tasks);
 	pthread_mutex_lock(&c->lock);
+	assert(c->is_woken);
 	c->is_woken = false;
 	list_splice(&tasks, &c->tasks);
 	pthread_mutex_unlock(&c->lock);
@@ -523,12 +530,14 @@ static void client_woken(struct tag *tag, bool ok)
 
 void etcd_client_schedule(struct etcd_client *c, struct etcd_task *task, int64_t delay_ms)
 {
+	assert(task->run && delay_ms >= 0 && pthread_equal(pthread_self(), c->thread));
 	task->due_ms = clock_mono_ms() + delay_ms;
 	list_append(&c->timers, &task->node);
 }
 
 int64_t etcd_client_backoff_ms(const struct etcd_client *c, int64_t last_ms)
 {
+	assert(last_ms >= 0);
 	return MIN(last_ms ? 2 * last_ms : BACKOFF_FIRST_MS, c->backoff_max_ms);
 }
 
@@ -817,8 +826,10 @@ struct etcd_client *etcd_client_free(struct etcd_client *c)
 	if (!c) {
 		return NULL;
 	}
+	assert(!pthread_equal(pthread_self(), c->thread));
 	client_cancel_all(c);
 	pthread_join(c->thread, NULL);
+	assert(list_is_empty(&c->flights) && list_is_empty(&c->tasks) && list_is_empty(&c->timers));
 
 	client_drain(c->queue);
 	for (enum etcd_lane lane = 0; lane < N_LANES; lane++) {

@@ -6,6 +6,8 @@
 #include "storage/etcd/etcd_codec.h"
 #include "proto/rpc.pb-c.h"
 
+#include <assert.h>
+
 /* ---- memory: protobuf-c allocates from an arena, where nothing fails and nothing is freed singly ---- */
 
 static void *allocator_alloc(void *arena, size_t n)
@@ -49,6 +51,7 @@ static void *message_unpack(struct arena *a, const ProtobufCMessageDescriptor *t
 const ProtobufCMessage *etcd_encode_range(struct arena *a, const struct storage_op *op)
 {
 	const struct storage_range *r = container_of(op, const struct storage_range, op);
+	assert(r->limit >= 0 && r->at_revision >= 0 && r->changed_after >= 0);
 	Etcdserverpb__RangeRequest *m = message_new(a, &etcdserverpb__range_request__descriptor);
 	m->key = bytes_of(r->key);
 	m->range_end = bytes_of(r->range_end);
@@ -81,6 +84,7 @@ static const Etcdserverpb__Compare__TargetUnionCase compare_members[] = {
 
 static Etcdserverpb__Compare *encode_compare(struct arena *a, const struct storage_compare *c)
 {
+	assert(c->target < ARRAY_SIZE(compare_members) && c->result <= COMPARE_NOT_EQUAL);
 	Etcdserverpb__Compare *m = message_new(a, &etcdserverpb__compare__descriptor);
 	m->target = (Etcdserverpb__Compare__CompareTarget)c->target;
 	m->result = (Etcdserverpb__Compare__CompareResult)c->result;
@@ -133,6 +137,7 @@ static Etcdserverpb__RequestOp *encode_step(struct arena *a, const struct storag
 		[STEP_DELETE] = encode_delete,
 	};
 	Etcdserverpb__RequestOp *m = message_new(a, &etcdserverpb__request_op__descriptor);
+	assert(step->kind < ARRAY_SIZE(encoders));
 	encoders[step->kind](a, step, m);
 	return m;
 }
@@ -203,6 +208,7 @@ const ProtobufCMessage *etcd_encode_revoke(struct arena *a, const struct storage
 
 const ProtobufCMessage *etcd_encode_watch(struct arena *a, const struct storage_watch *w, int64_t start_revision)
 {
+	assert(start_revision >= 0 && w->key.n > 0);
 	Etcdserverpb__WatchCreateRequest *create = message_new(a, &etcdserverpb__watch_create_request__descriptor);
 	create->key = bytes_of(w->key);
 	create->range_end = bytes_of(w->range_end);
@@ -523,6 +529,7 @@ struct etcd_verdict etcd_judge(int code, struct str text, bool is_read)
 	const struct rule *rule = rules;
 	while (!rule_fits(rule, code, text)) {
 		rule++;
+		assert(rule < rules + ARRAY_SIZE(rules)); /* the last one fits everything */
 	}
 	return (struct etcd_verdict){.result = is_read ? rule->read : rule->write, .is_local = rule->is_local};
 }

@@ -6,6 +6,7 @@
 #include "proto/rpc.pb-c.h"
 #include "storage/etcd/etcd_client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -49,6 +50,7 @@ int etcd_endpoint_init(struct etcd_endpoint *e, const char *text, struct buf *er
 	const struct scheme *scheme = schemes;
 	while (!str_starts(str_of(text), str_of(scheme->prefix))) {
 		scheme++;
+		assert(scheme < schemes + ARRAY_SIZE(schemes)); /* the last prefix is empty */
 	}
 	struct str rest = str_of(text + strlen(scheme->prefix));
 	if (scheme->is_valid == is_host_and_port && rest.n > 0 && rest.p[rest.n - 1] == '/') {
@@ -94,6 +96,7 @@ static void visit_end(void *ctx, const struct etcd_reply *reply)
 {
 	struct visit *v = ctx;
 	pthread_mutex_lock(&v->lock);
+	assert(!v->is_over && reply->message);
 	v->result = reply->result;
 	v->message = arena_dup(v->arena, str_of(reply->message));
 	v->body = arena_dup(v->arena, reply->body);

@@ -6,6 +6,8 @@
 #include "storage/etcd/etcd_codec.h"
 #include "storage/etcd/etcd_watch.h"
 
+#include <assert.h>
+
 /* Room for the messages of a usual transaction; their texts belong to the caller. */
 enum { REQUEST_SCRATCH = 4096 };
 
@@ -69,11 +71,13 @@ static void op_on_reply(void *ctx, const struct etcd_reply *reply)
 		op->result = reply->result;
 		op->message = arena_strdup(&op->arena, reply->message);
 	}
+	assert(op->message);
 	op->done(op);
 }
 
 static void store_submit(struct storage *s, struct storage_op *op, const struct trip *trip)
 {
+	assert(op->done && op->timeout_ms >= 0);
 	char scratch[REQUEST_SCRATCH];
 	struct arena arena;
 	arena_init_with(&arena, SIZE_MAX, scratch, sizeof(scratch));

@@ -92,9 +92,11 @@ static const struct etcd_method method_range = {"/etcdserverpb.KV/Range", LANE_C
 
 static void watch_unref(struct watch *w)
 {
+	assert(w->n_users > 0);
 	if (--w->n_users > 0) {
 		return;
 	}
+	assert(!w->owner && !w->stream);
 	arena_done(&w->held.arena);
 	buf_done(&w->witness.key);
 	mem_free(w->end_message);
@@ -103,6 +105,7 @@ static void watch_unref(struct watch *w)
 
 static void watch_end(struct watch *w, enum storage_result why, int64_t compact_revision, const char *message)
 {
+	assert(w->owner && !w->stream);
 	struct storage_watch *owner = w->owner;
 	pthread_mutex_lock(&w->all->lock);
 	list_remove(&w->node);
@@ -128,6 +131,7 @@ static void watch_tell_state(struct watch *w, bool is_connected, const char *mes
  * sent behind something that was missed. */
 static void watch_leave_stream(struct watch *w)
 {
+	assert(w->stream);
 	w->is_leaving = true;
 	etcd_stream_cancel(w->stream);
 }
@@ -135,6 +139,7 @@ static void watch_leave_stream(struct watch *w)
 /* Leaves the stream for good. The owner gets this end when the stream has ended. */
 static void watch_leave(struct watch *w, enum storage_result why, int64_t compact_revision, const char *message)
 {
+	assert(!w->must_end);
 	w->must_end = true;
 	w->end_result = why;
 	w->end_compact_revision = compact_revision;
@@ -151,6 +156,7 @@ static void watch_find_restored(struct watch *w)
 
 static void watch_settle(struct watch *w)
 {
+	assert(w->owner);
 	w->proof = PROOF_DONE;
 	w->backoff_ms = 0;
 	watch_tell_state(w, true, "");
@@ -226,6 +232,7 @@ static void on_check(void *ctx, const struct etcd_reply *reply)
 /* Asks the quorum, not the member that is followed. */
 static void watch_ask(struct watch *w, int64_t at_revision)
 {
+	assert(w->owner && !w->is_checking && w->proof != PROOF_DONE);
 	char scratch[REQUEST_SCRATCH];
 	struct arena arena;
 	const struct storage_range range = {
@@ -309,6 +316,7 @@ static size_t count_trailing(const struct storage_event *events, size_t n)
 static bool watch_prove(struct watch *w, const struct storage_event *events, size_t n)
 {
 	const struct print *known = &w->last;
+	assert(n > 0 && known->revision > 0);
 	size_t n_shown = count_leading(events, n, known->revision);
 	struct print shown = n_shown > 0 ? print_of(events, n_shown) : (struct print){.revision = known->revision};
 	if (prints_are_equal(&shown, known)) {
@@ -350,6 +358,7 @@ static void watch_deliver(struct watch *w, const struct storage_event *events, s
 	}
 	if (n > 0) {
 		int64_t revision = events[n - 1].kv.mod_revision;
+		assert(revision >= w->next_revision);
 		watch_remember(w, events, n);
 		w->next_revision = revision + 1;
 		w->owner->on_events(w->owner, events, n, revision);
@@ -480,6 +489,7 @@ static int64_t watch_start_revision(const struct watch *w)
 static void watch_on_stream_end(void *ctx, enum storage_result why, const char *message)
 {
 	struct watch *w = ctx;
+	assert(w->owner && w->stream);
 	bool is_stepping_back = why == STORAGE_CANCELED && w->is_stepping_back;
 	message = w->leave_message ? w->leave_message : message;
 	w->is_stepping_back = w->is_leaving = false;
@@ -508,6 +518,7 @@ static void watch_open(struct etcd_task *task)
 {
 	static const struct etcd_stream_handler handler = {watch_on_message, watch_on_stream_end};
 	struct watch *w = container_of(task, struct watch, open);
+	assert(w->owner && !w->stream);
 	char scratch[REQUEST_SCRATCH];
 	struct arena arena;
 	arena_init_with(&arena, SIZE_MAX, scratch, sizeof(scratch));
@@ -557,6 +568,7 @@ struct etcd_watches *etcd_watches_free(struct etcd_watches *all)
 
 void etcd_watch_start(struct etcd_watches *all, struct storage_watch *owner)
 {
+	assert(owner->on_events && owner->on_end && owner->from_revision >= 0);
 	struct watch *w = mem_new(struct watch);
 	w->all = all;
 	w->owner = owner;

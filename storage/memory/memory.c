@@ -138,6 +138,7 @@ static struct lease *lease_find(struct memory *m, int64_t id)
 
 static int compare_numbers(const struct storage_compare *c, const struct storage_kv *kv)
 {
+	assert(c->target <= COMPARE_LEASE);
 	const int64_t numbers[] = {
 		[COMPARE_VERSION] = kv->version,
 		[COMPARE_CREATE] = kv->create_revision,
@@ -384,6 +385,7 @@ static enum storage_result execute_status(struct memory *m, struct storage_op *o
 
 static void lease_renew(const struct memory *m, struct lease *lease)
 {
+	assert(lease->ttl_s > 0);
 	lease->expires_ms = memory_now_ms(m) + lease->ttl_s * 1000;
 }
 
@@ -461,6 +463,7 @@ static void leases_expire(struct memory *m)
 static void watcher_notify(struct watcher *w, const struct mvcc *m)
 {
 	size_t from = mvcc_log_since(m, w->next_revision);
+	assert(from <= m->n_log);
 	struct storage_event *events = mem_array(m->n_log - from, sizeof(*events));
 	size_t n = 0;
 	for (size_t i = from; i < m->n_log; i++) {
@@ -493,6 +496,7 @@ static void watcher_end(struct watcher *w, enum storage_result why, const char *
 static void run_watch(struct memory *m, struct job *job)
 {
 	struct storage_watch *owner = job->watch;
+	assert(owner->on_events && owner->on_end);
 	if (m->is_ending) {
 		owner->on_end(owner, STORAGE_CANCELED, 0, "the store is being closed");
 		return;
@@ -546,12 +550,14 @@ static void run_restore(struct memory *m, struct job *job)
 static void run_op(struct memory *m, struct job *job)
 {
 	struct storage_op *op = job->op;
+	assert(op->done && job->execute);
 	arena_init(&op->arena, SIZE_MAX);
 	op->message = "";
 	op->compact_revision = 0;
 	op->result = m->is_ending ? storage_op_fail(op, STORAGE_CANCELED, "the store is being closed") : job->execute(m, op);
 	op->revision = m->mvcc.revision;
 	op->cluster = m->cluster;
+	assert(op->message);
 	op->done(op);
 }
 
@@ -688,6 +694,7 @@ static void memory_free(struct storage *s)
 		pthread_join(m->thread, NULL);
 	}
 
+	assert(list_is_empty(&m->inbox) && list_is_empty(&m->watchers));
 	leases_free(&m->leases);
 	mvcc_done(&m->mvcc);
 	pthread_cond_destroy(&m->changed);
@@ -768,6 +775,7 @@ struct storage *storage_memory_new_manual(void)
 void storage_memory_run(struct storage *s, int64_t now_ms)
 {
 	struct memory *m = memory(s);
+	assert(m->is_manual); /* the others have a thread for it */
 	struct list jobs = LIST_INIT(jobs);
 	m->is_ending = m->is_closing;
 	m->manual_ms = now_ms;

@@ -45,6 +45,7 @@ static void changes_free(struct mvcc *m, struct mvcc_change *change)
 {
 	while (change) {
 		struct mvcc_change *older = change->older;
+		assert(m->size >= (int64_t)change_size(change));
 		m->size -= (int64_t)change_size(change);
 		mem_free(change);
 		change = older;
@@ -58,6 +59,7 @@ void mvcc_done(struct mvcc *m)
 	}
 	m->keys = mem_free(m->keys);
 	m->log = mem_free(m->log);
+	assert(m->size == 0);
 }
 
 static bool end_is_open(struct str range_end)
@@ -195,12 +197,14 @@ static void log_append(struct mvcc *m, struct mvcc_change *change)
 		m->cap_log = MAX(m->cap_log * 2, (size_t)CAP_FIRST);
 		m->log = mem_realloc_array(m->log, m->cap_log, sizeof(*m->log));
 	}
+	assert(m->n_log == 0 || m->log[m->n_log - 1]->event.kv.mod_revision <= change->event.kv.mod_revision);
 	m->log[m->n_log++] = change;
 }
 
 static void key_add_change(struct mvcc *m, struct mvcc_key *key, struct mvcc_change *change)
 {
 	change->event.kv.mod_revision = m->revision + 1;
+	assert(!key->newest || key->newest->event.kv.mod_revision <= m->revision + 1);
 	change->older = key->newest;
 	key->newest = change;
 	key->key = change->event.kv.key;
@@ -210,6 +214,7 @@ static void key_add_change(struct mvcc *m, struct mvcc_key *key, struct mvcc_cha
 
 static struct mvcc_key *key_insert(struct mvcc *m, size_t at, struct str key)
 {
+	assert(at <= m->n_keys);
 	if (m->n_keys == m->cap_keys) {
 		m->cap_keys = MAX(m->cap_keys * 2, (size_t)CAP_FIRST);
 		m->keys = mem_realloc_array(m->keys, m->cap_keys, sizeof(*m->keys));
@@ -259,6 +264,7 @@ bool mvcc_commit(struct mvcc *m)
 {
 	bool is_changed = m->n_log > 0 && m->log[m->n_log - 1]->event.kv.mod_revision > m->revision;
 	m->revision += is_changed;
+	assert(m->revision >= m->compacted);
 	return is_changed;
 }
 
@@ -335,6 +341,7 @@ enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision)
 
 void mvcc_rewind(struct mvcc *m, int64_t revision)
 {
+	assert(revision >= m->compacted && revision <= m->revision);
 	size_t n = 0;
 	m->n_log = mvcc_log_since(m, revision + 1);
 	for (size_t i = 0; i < m->n_keys; i++) {
