@@ -380,6 +380,7 @@ void ingress_validate_status(const struct object *o, const struct object *old, s
 
 size_t ingress_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	if (old || !json_gets(o->meta.annotations, class_annotation) || json_gets(object_spec(o), "ingressClassName")) {
 		return 0;
 	}

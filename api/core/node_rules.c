@@ -59,6 +59,7 @@ void node_prepare_update(struct object *o, const struct object *old, struct aren
 
 void node_prepare_status(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	drop_config(o, a);
 }

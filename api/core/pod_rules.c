@@ -234,6 +234,7 @@ void pod_merge_status(struct object *stored, const struct object *sent, struct a
 
 void pod_merge_ephemeral(struct object *stored, const struct object *sent, struct arena *a)
 {
+	assert(stored->kind == sent->kind);
 	struct json *containers = json_gets(object_spec(sent), "ephemeralContainers");
 	const struct meta before = stored->meta;
 	stored->meta = sent->meta;

@@ -366,6 +366,7 @@ void pod_validate_update(const struct object *o, const struct object *old, struc
 /* Existing ephemeral containers stay as they are; new ones may be added. */
 void pod_validate_ephemeral(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct json *before = json_gets(object_spec(old), "ephemeralContainers"), *container, *now;
 	const struct where *at = WHERE(NULL, "spec");
 	struct pod_check c;

@@ -30,6 +30,7 @@ void volume_prepare_create(struct object *o, struct arena *a)
 /* Fills in the time of a transition, so that a client which changes the phase need not send it. */
 void volume_prepare_status(struct object *o, const struct object *old, struct arena *a)
 {
+	assert(o->kind == old->kind);
 	static const char name[] = "lastPhaseTransitionTime";
 	struct json *before = object_status(old), *now = object_status(o);
 	struct json *old_time = json_gets(before, name), *time = json_gets(now, name);
@@ -267,6 +268,7 @@ void volume_validate_update(const struct object *o, const struct object *old, st
 
 size_t volume_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	size_t n = 0;
 	(void)old;
 	if (json_gets(o->meta.annotations, "volume.beta.kubernetes.io/storage-class")) {

@@ -72,11 +72,13 @@ static void provider_validate(const struct object *o, struct field_errors *error
 
 static void provider_validate_update(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	provider_validate(o, errors);
 }
 
 static void provider_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	validate_conditions(STR("status.conditions"), json_gets(object_status(o), "conditions"), errors);
 }
 
@@ -459,6 +461,7 @@ static void dependent_validate_update(const struct object *o, const struct objec
 
 static void dependent_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const phases[] = {"Broken", "Implemented", "Pending"};
 	struct str phase = member_text(object_status(o), "phase");
 	bool is_known = phase.n == 0;

@@ -140,12 +140,14 @@ static void validate_status(const struct object *o, const struct object *old, st
 
 static void validate_finalize(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	(void)old;
 	validate_finalizers(o, true, errors);
 }
 
 static void merge_spec(struct object *stored, const struct object *sent, struct arena *a)
 {
+	assert(stored->kind == sent->kind);
 	stored->meta = sent->meta;
 	object_set_spec(stored, object_spec(sent), a);
 }
@@ -282,6 +284,7 @@ static bool limits_secrets(const struct object *o)
 
 static size_t warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	if (!limits_secrets(o) || limits_secrets(old)) {
 		return 0;
 	}

@@ -161,6 +161,7 @@ static const struct selectable_field selectable[] = {
 
 static size_t warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	(void)old;
 	if (!member_text(object_spec(o), "externalID").n) {
 		return 0;

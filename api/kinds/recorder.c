@@ -418,6 +418,7 @@ static void validate_update(const struct object *o, const struct object *old, st
 
 static void validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	const struct where at = {.name = STR("status")};
 	const struct json *resources = json_gets(object_status(o), "resources"), *one;
 	uint64_t version;
@@ -475,6 +476,7 @@ static bool shows_secrets(const struct object *o)
 /* Readers of histories read the recorded states, so users may only record what they can read themselves. */
 static size_t needs(const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a)
 {
+	assert(!old || o->kind == old->kind);
 	const struct where spec = {.name = STR("spec")};
 	const struct json *rules = json_gets(object_spec(o), "resources"), *rule;
 	size_t n = 0;

@@ -212,6 +212,7 @@ static bool object_is_type_member(struct str name)
 
 struct object *object_from_hub(const struct kind *kind, const struct json *hub, struct arena *a)
 {
+	assert(json_is(hub, JSON_OBJECT));
 	struct object *o = arena_new(a, struct object);
 	o->kind = kind;
 	o->fields = json_object(a);
@@ -660,6 +661,7 @@ static struct json *stored_form(const struct json *hub, const struct version *ve
 
 bool object_encode_stored(struct buf *out, const struct object *o, const struct version *version)
 {
+	assert(kind_is_stored(o->kind));
 	struct object stored = *o;
 	stored.meta.resource_version = (struct str){0};
 

@@ -14,6 +14,7 @@ static void status_setv(struct status *st, int code, const char *reason, const c
 
 static void status_setv(struct status *st, int code, const char *reason, const char *format, va_list ap)
 {
+	assert(code >= 400 && st->arena);
 	status_init(st, st->arena);
 	st->code = code;
 	st->reason = reason;
@@ -188,6 +189,7 @@ static struct json *status_object(struct arena *a, struct str outcome, struct st
 
 struct json *status_to_json(const struct status *st, struct arena *a)
 {
+	assert(st->code != 0);
 	struct json *j = status_object(a, STR("Failure"), st->continue_token);
 
 	json_add_text(a, j, STR("message"), st->message);
@@ -383,6 +385,7 @@ void field_not_supported_value(
 
 void field_too_long(struct field_errors *e, struct str path, int64_t max)
 {
+	assert(max > 0);
 	field_errors_add(e, FIELD_TOO_LONG, path, (struct str){0},
 		arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));
 }
@@ -459,6 +462,7 @@ static size_t print_errors(struct buf *out, const struct field_errors *errors)
 
 void status_invalid(struct status *st, struct str group, struct str kind, struct str name, const struct field_errors *errors)
 {
+	assert(errors->n > 0);
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
 	size_t n = print_errors(&text, errors);

@@ -333,6 +333,7 @@ const struct field_node *field_set_find(const struct field_set *s, struct path_e
 /* Appends a node whose element is greater than all others; one without paths is left out. */
 static void append(struct field_set *s, struct field_node node, struct arena *a)
 {
+	assert(s->n == 0 || path_element_cmp(s->v[s->n - 1].element, node.element) < 0); /* sets are sorted */
 	if (field_set_is_empty(node.children)) {
 		node.children = NULL;
 	}

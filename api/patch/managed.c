@@ -4,6 +4,7 @@
 #include "api/patch/managed.h"
 #include "api/patch/managers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -266,6 +267,7 @@ void transition_init(struct transition *t, const struct kind *kind, const struct
 
 static const struct version_change *transition_at(struct transition *t, const struct version *version)
 {
+	assert(version >= t->kind->versions && version < t->kind->versions + t->kind->n_versions);
 	struct version_change *change = &t->by_version[version - t->kind->versions];
 	/* Computed once for each version, whatever the number of managers. */
 	if (!change->is_known) {
@@ -312,6 +314,7 @@ void managers_yield(struct managers *m, struct transition *t, struct field_set *
 
 void managers_update(struct managers *m, struct transition *t, const struct manager *self)
 {
+	assert(t->version && self);
 	bool any;
 	struct field_set **conflicts = managers_conflicts(m, t, NULL, &any);
 	managers_yield(m, t, conflicts, NULL);
@@ -376,6 +379,7 @@ static bool has_nameless_items(const struct type *t, const struct json *j, struc
 void managed_update(struct object *o, const struct object *old, const struct version *version, struct str subresource,
 	struct str manager, struct str now, struct arena *a)
 {
+	assert(!old || old->kind == o->kind);
 	struct managers m;
 	managers_start(&m, o, old, subresource.n > 0, a);
 	o->meta.managed_fields = NULL;

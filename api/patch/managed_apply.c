@@ -6,6 +6,7 @@
 #include "api/patch/unstructured.h"
 #include "api/rules/validate.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- from client-side apply ----
@@ -399,6 +400,7 @@ static const struct json *or_empty(const struct json *j, struct arena *a)
 int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct managed_apply *by,
 	struct arena *a, struct status *st)
 {
+	assert(by->kind && by->version && (!live || live->kind == by->kind));
 	struct apply ap = {
 		.kind = by->kind,
 		.version = by->version,

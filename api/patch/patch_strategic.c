@@ -11,6 +11,7 @@
 #include "api/model/patch_tree.h"
 #include "api/patch/patch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- the order of list elements ----
@@ -801,6 +802,7 @@ static struct json *merge_object(
 int patch_strategic(struct json **ret, const struct json *doc, const struct json *patch, const struct type *schema,
 	struct arena *a, struct status *st)
 {
+	assert(schema);
 	struct merger m = {a, st};
 	if (json_is(patch, JSON_NULL)) {
 		patch = json_object(a);

@@ -149,6 +149,7 @@ static bool is_hard_to_track(const struct json *spec)
 
 size_t job_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	size_t n = warn_of_name(o, old, ret);
 	if (is_hard_to_track(object_spec(o)) && (!old || !json_equal(object_spec(o), object_spec(old)))) {
 		ret[n++] = STR("spec" MANY_INDEXES);
@@ -158,6 +159,7 @@ size_t job_warn(const struct object *o, const struct object *old, struct str ret
 
 size_t cron_job_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	size_t n = warn_of_name(o, old, ret);
 	const struct json *job = json_gets(json_gets(object_spec(o), "jobTemplate"), "spec");
 	if (is_hard_to_track(job) && (!old || !json_equal(object_spec(o), object_spec(old)))) {

@@ -31,6 +31,7 @@ enum { LABEL_MAX = 63 }; /* characters of a DNS label */
 /* All names are subdomains, so what keeps one from being a label is its length or its dots. */
 size_t warn_of_name(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX])
 {
+	assert(!old || o->kind == old->kind);
 	bool is_long = o->meta.name.n > LABEL_MAX, has_dots = str_contains(o->meta.name, STR("."));
 	if (old || (!is_long && !has_dots)) {
 		return 0;
@@ -120,6 +121,7 @@ static const char too_few_ready[] = "cannot be greater than readyReplicas";
 
 void replica_set_validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const counts[] = {"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas",
 		"observedGeneration", "terminatingReplicas", NULL};
 	const struct json *status = object_status(o);
@@ -354,5 +356,6 @@ void replication_controller_validate(const struct object *o, struct field_errors
 void replication_controller_validate_update(
 	const struct object *o, const struct object *old _unused_, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	replication_controller_validate(o, errors);
 }

@@ -267,6 +267,7 @@ static bool is_fixed(const char *name)
 
 static void set_check_fixed(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	for (const struct field *f = type_set_spec.fields; f->name; f++) {
 		if (is_fixed(f->name) &&
 			!set_is_same(json_gets(object_spec(o), f->name), json_gets(object_spec(old), f->name))) {
@@ -294,6 +295,7 @@ void set_validate_update(const struct object *o, const struct object *old, struc
 
 void set_validate_scale(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	check_update(o, old, false, errors);
 }
 
@@ -378,6 +380,7 @@ static void check_partition(const struct object *o, const struct object *old, st
 
 void set_validate_beta(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(!old || o->kind == old->kind);
 	check_history_limit(o, old, errors);
 	check_partition(o, old, errors);
 }
@@ -413,6 +416,7 @@ static void check_all_fixed(const struct where *at, const struct json *now, cons
 
 void set_validate_beta_fixed(const struct object *o, const struct object *old, struct field_errors *errors)
 {
+	assert(o->kind == old->kind);
 	static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName"};
 	const struct where *at = WHERE(NULL, "spec");
 	const struct json *template = json_gets(beta_spec_of(o), "template"),

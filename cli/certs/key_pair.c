@@ -4,6 +4,7 @@
 #include "base/ids.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 
 enum {
 	BACKDATE_S = 5 * 60, /* clients' clocks may be a little behind */
@@ -199,6 +200,7 @@ static int read_again(struct key_pair *p)
 int key_pair_make(
 	struct key_pair *p, const struct key_pair_recipe *r, const struct key_pair *issuer, int64_t now_s, int64_t life_s)
 {
+	assert(life_s > 0);
 	issuer = issuer ? issuer : p;
 	int e = ensure_key(p);
 	if (e >= 0) {
@@ -256,6 +258,7 @@ int key_pair_export_key(const struct key_pair *p, gnutls_datum_t *ret_pem)
 
 bool key_pair_belongs_together(const struct key_pair *p)
 {
+	assert(p->crt && p->key);
 	unsigned char a[KEY_ID_SIZE], b[KEY_ID_SIZE];
 	size_t n_a = sizeof(a), n_b = sizeof(b);
 	return gnutls_x509_crt_get_key_id(p->crt, 0, a, &n_a) >= 0 && gnutls_x509_privkey_get_key_id(p->key, 0, b, &n_b) >= 0 &&
@@ -264,6 +267,7 @@ bool key_pair_belongs_together(const struct key_pair *p)
 
 bool key_pair_is_signed_by(const struct key_pair *p, const struct key_pair *issuer)
 {
+	assert(p->crt && issuer->crt);
 	unsigned status;
 	gnutls_x509_crt_t ca = issuer->crt;
 	return gnutls_x509_crt_verify(p->crt, &ca, 1, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &status) >= 0 && status == 0;

@@ -174,6 +174,7 @@ char *datadir_file(const struct datadir *d, const char *name)
 
 int datadir_read(const struct datadir *d, const char *name, struct buf *out)
 {
+	assert(d->fd >= 0);
 	/* Through the open folder, and without links: so the file is in the folder that was checked. */
 	int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
@@ -218,6 +219,7 @@ static int write_new(const struct datadir *d, const char *name, struct str text,
 
 int datadir_write(const struct datadir *d, const char *name, struct str text, mode_t mode, struct buf *err)
 {
+	assert(d->fd >= 0 && d->lock_fd >= 0); /* it is ours alone */
 	_cleanup_(mem_freep) char *temporary = mem_printf("%s.new", name);
 	assert(d->fd >= 0 && d->lock_fd >= 0); /* only who has locked the folder writes into it */
 	int r = write_new(d, temporary, text, mode);

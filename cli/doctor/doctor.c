@@ -10,6 +10,7 @@
 #include "cli/doctor/doctor_etcd.h"
 #include "cli/doctor/doctor_files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -84,6 +85,7 @@ static int parse_flags(const struct command *command, struct doctor_flags *f, in
 			"The common names that certificates of front proxies may have."),
 	};
 	etcd_flags_rows(&f->etcd, options + options_count(options));
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 

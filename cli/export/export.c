@@ -14,6 +14,7 @@
 #include "storage/cache/bases.h"
 #include "storage/keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -325,6 +326,7 @@ static int parse_flags(const struct command *command, struct export_flags *f, in
 			"Only what is in these namespaces, and the Namespaces themselves."),
 	};
 	data_flags_rows(&f->store, options + options_count(options));
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/fsck/fsck_store.h"
 #include "client/rest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -351,6 +352,7 @@ static int parse_flags(const struct command *command, struct import_flags *f, in
 		FLAG("context", OPTION_STRING, &f->context, "NAME", "The context of that kubeconfig."),
 	};
 	data_flags_rows(&f->store, options + options_count(options));
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 	return command_parse_file(command, options, argc, argv, check_flags, f, &f->file);
 }
 
@@ -450,6 +452,7 @@ int import_decode(struct import *im, struct object **ret, const struct kind *k, 
 
 int import_run(const struct import_options *options, int fd, struct import_counts *ret, struct buf *err)
 {
+	assert(options->n_renames <= RENAMES_MAX && options->storage && fd >= 0);
 	struct import im;
 	import_init(&im, options, err);
 	im.fd = fd;

@@ -204,6 +204,7 @@ static void find_order(struct import *im)
 
 void import_arrange(struct import *im)
 {
+	assert(!im->order && !im->told_of);
 	struct way *ways = mem_array(im->n_edges + 1, sizeof(*ways));
 	size_t n = edges_resolve(im, ways);
 	assert(n <= im->n_edges);
@@ -214,6 +215,7 @@ void import_arrange(struct import *im)
 
 int64_t import_told(const struct import *im, size_t history)
 {
+	assert(history < im->n);
 	size_t at = first_way(im->told_of, im->n_told, (uint32_t)history);
 	return at < im->n_told && im->told_of[at].from == history ? (int64_t)im->told_of[at].to : -1;
 }

@@ -40,6 +40,7 @@ void batch_done(struct batch *b)
 
 int batch_add(struct import *im, struct batch *b, size_t at)
 {
+	assert(b->n < BATCH_MAX && at < im->n);
 	_cleanup_(buf_done) struct buf why;
 	const struct entry *e = &im->entries[at];
 	struct item *item = &b->items[b->n];

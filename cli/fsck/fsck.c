@@ -5,6 +5,8 @@
 #include "cli/fsck/fsck_private.h"
 #include "cli/fsck/fsck_store.h"
 
+#include <assert.h>
+
 /* ---- the report ---- */
 
 enum { LINE_MAX_BYTES = 64 << 20 };
@@ -84,6 +86,7 @@ static void write_json(struct fsck_report *r, const struct fsck_finding *f)
 
 void fsck_report_add(struct fsck_report *r, const struct fsck_finding *f)
 {
+	assert(r->line.n == 0);
 	if (r->is_json) {
 		write_json(r, f);
 	} else {
@@ -179,6 +182,7 @@ static int parse_flags(const struct command *command, struct fsck_flags *f, int 
 		FLAG("o", OPTION_STRING, &f->output, "text|json", "The same."),
 	};
 	data_flags_rows(&f->store, options + options_count(options));
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 

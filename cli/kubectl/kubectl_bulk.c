@@ -21,6 +21,7 @@ enum {
 
 void bulk_init(struct bulk *b, struct kubectl *k)
 {
+	assert(!k->bulk);
 	*b = (struct bulk){.k = k, .verb = "written"};
 	arena_init(&b->arena, BULK_BYTES_MAX);
 	map_init(&b->known, BULK_ITEMS_MAX);
@@ -30,6 +31,7 @@ void bulk_init(struct bulk *b, struct kubectl *k)
 
 void bulk_done(struct bulk *b)
 {
+	assert(b->k->bulk == b && !b->planned);
 	b->k->bulk = NULL;
 	map_done(&b->by_uid);
 	map_done(&b->known);
@@ -347,6 +349,7 @@ static void take_text(struct bulk *b, struct bulk_item *item, struct str *ret, c
 
 void bulk_create(struct bulk *b, struct bulk_item *item, const struct json *object, int64_t revision)
 {
+	assert(b->planned == item);
 	take(b, item, BULK_CREATE, revision);
 	take_text(b, item, &item->object, object);
 }
@@ -354,6 +357,7 @@ void bulk_create(struct bulk *b, struct bulk_item *item, const struct json *obje
 void bulk_change(struct bulk *b, struct bulk_item *item, const char *type, const struct json *patch, const struct json *wanted,
 	int64_t revision)
 {
+	assert(b->planned == item && b->k->object);
 	take(b, item, BULK_CHANGE, revision);
 	item->patch_type = type;
 	take_text(b, item, &item->patch, patch);
@@ -366,6 +370,7 @@ void bulk_change(struct bulk *b, struct bulk_item *item, const char *type, const
 
 void bulk_delete(struct bulk *b, struct bulk_item *item)
 {
+	assert(b->planned == item && b->k->object);
 	take(b, item, BULK_DELETE, -1);
 }
 
@@ -383,6 +388,7 @@ void bulk_show(
 
 void bulk_skip(struct bulk *b, struct bulk_item *item, const char *why)
 {
+	assert(b->planned == item);
 	take(b, item, BULK_SKIP, -1);
 	item->reason = bulk_text(b, "%s", why);
 }
@@ -404,6 +410,7 @@ static int plan_now(struct bulk *b, struct bulk_item *item)
 /* All that is read for one object is freed with it. */
 void bulk_plan_item(struct bulk *b, struct bulk_item *item)
 {
+	assert(!b->planned && b->plan); /* one after the other */
 	struct kubectl *k = b->k;
 	struct arena whole = k->arena;
 	const char *ns = k->ns;
@@ -547,6 +554,7 @@ static void check_namespaces(struct bulk *b)
 int bulk_request(struct bulk *b, const struct bulk_item *item, const char *method, const char *content_type, struct str body,
 	bool is_dry, struct answer *ret)
 {
+	assert(item->type && bulk_is_written(item));
 	_cleanup_(buf_done) struct buf path;
 	bool is_creation = strcmp(method, "POST") == 0;
 	const struct target target = {&item->type->resource, item->namespace, is_creation ? STR("") : item->name, NULL};

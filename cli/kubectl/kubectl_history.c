@@ -7,6 +7,8 @@
 #include "base/yaml.h"
 #include "cli/kubectl/kubectl.h"
 
+#include <assert.h>
+
 #define CHANGE_CAUSE "kubernetes.io/change-cause"
 #define HASH_LABEL "controller-revision-hash"
 
@@ -134,6 +136,7 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 
 const struct json *change_to(const struct revisions *all, const struct revision *r)
 {
+	assert(all->history);
 	return record_change_to(json_gets(all->history, "status"), r->name);
 }
 
@@ -339,6 +342,7 @@ struct str revision_title(struct kubectl *k, const struct revision *r)
 
 void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out)
 {
+	assert(from->data && to->data);
 	const struct json *const values[] = {from->data, to->data};
 	const struct str names[] = {revision_title(k, from), revision_title(k, to)};
 	kubectl_write_yaml_diff(values, names, out);

@@ -224,6 +224,7 @@ enum { GAP = 3, CELL_MAX = 4 << 20 };
 
 struct str *text_table_row(struct text_table *t)
 {
+	assert(t->n <= t->cap);
 	if (t->n == t->cap) {
 		t->cap = t->cap ? t->cap * 2 : 16;
 		t->rows = mem_realloc_array(t->rows, t->cap, sizeof(*t->rows));

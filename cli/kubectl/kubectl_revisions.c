@@ -359,6 +359,7 @@ static int load_recorded(struct kubectl *k, const struct revisions *all, struct 
 
 int revision_load(struct kubectl *k, const struct revisions *all, struct revision *r)
 {
+	assert(r >= all->v && r < all->v + all->n);
 	if (all->history && !r->is_loaded && load_recorded(k, all, r)) {
 		return -1;
 	}
@@ -379,6 +380,7 @@ struct revision *revisions_by_name(const struct revisions *r, struct str name)
 
 struct revision *revisions_today(const struct kubectl *k, const struct revisions *r)
 {
+	assert(r->history || k->object);
 	struct str name = r->history ? member_text(json_gets(json_gets(r->history, "status"), "revision"), "name")
 				     : member_text(json_gets(k->object, "status"), "updateRevision");
 	struct revision *update = revisions_by_name(r, name);
@@ -491,6 +493,7 @@ static struct str escaped(struct arena *a, struct str text)
 
 struct str histories_selector(struct kubectl *k)
 {
+	assert(k->type);
 	struct arena *a = &k->arena;
 	struct str group = k->type->resource.group, kind = k->type->kind, name = escaped(a, k->target.name);
 	return arena_printf(a, "spec.subject.group=" STR_FMT ",spec.subject.kind=" STR_FMT "%s" STR_FMT, STR_ARG(group),
@@ -567,6 +570,7 @@ static int list_named(struct kubectl *k, struct answer *ret_answer, const struct
 
 int history_find(struct kubectl *k, struct answer *ret_answer, const struct json **ret)
 {
+	assert(k->type);
 	if (str_eq(k->type->resource.group, histories.group)) {
 		return 0; /* annals' own kinds are never recorded */
 	}

@@ -38,6 +38,7 @@ static bool may_begin_again(const struct list_options *options, int error, const
 /* Returns an error of rest_list(), with the answer in *ret. */
 static int list_pages(struct kubectl *k, const struct kubectl_watch *w, struct str *ret_version, struct answer *ret)
 {
+	assert(w->target.resource && w->on_object);
 	struct list_options options = {.limit = PAGE, .field_selector = w->field_selector};
 	unsigned tries = 0;
 	int error;
@@ -355,6 +356,7 @@ static int follow(struct kubectl *k, struct stream *s)
 
 int kubectl_follow(struct kubectl *k, const struct kubectl_watch *w)
 {
+	assert(w->on_object);
 	struct stream s = {.watch = w};
 	lines_init(&s.lines, LINE_MAX);
 	arena_init(&s.arena, TREE_MAX);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/kubectl/kubectl.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -21,6 +22,7 @@ struct counter {
 
 void log_entries_init(struct log_entries *e, size_t max, const struct log_filter *filter)
 {
+	assert(max > 0);
 	*e = (struct log_entries){.max = max, .filter = *filter};
 	map_init(&e->seen, SEEN_MAX);
 }
@@ -82,6 +84,7 @@ void log_entries_sort(struct log_entries *e)
 	if (e->bytes > BYTES_MAX) {
 		drop_oldest(e, e->n / 2);
 	}
+	assert(e->n <= e->max);
 }
 
 static struct json *entry_of(const struct json *history, struct json *change, struct arena *a)

@@ -328,6 +328,7 @@ static struct both put_back_build(
 
 void put_back(struct put_back *p)
 {
+	assert(p->recorded && p->arena && !p->live == !p->state);
 	assert(p->recorded && p->arena);
 	p->kept = json_array(p->arena);
 	p->missing = json_array(p->arena);

@@ -8,6 +8,7 @@
 #include "controllers/kit/history.h"
 #include "controllers/runner.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -91,6 +92,7 @@ struct control *control_free(struct control *c)
 {
 	if (c) {
 		control_stop(c);
+		assert(!c->runner);
 		pthread_mutex_destroy(&c->lock);
 		mem_free(c);
 	}

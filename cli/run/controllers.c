@@ -9,6 +9,7 @@
 #include "controllers/runner.h"
 #include "server/http/http.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -99,6 +100,7 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 			0, 10},
 	};
 	control_flags_rows(&f->control, options + options_count(options));
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 

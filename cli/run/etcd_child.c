@@ -3,6 +3,7 @@
  * reported with their remedy, since few people can read etcd's log. */
 #include "cli/run/etcd_child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -318,6 +319,7 @@ static void explain_exec(int r, struct buf *err)
 
 int etcd_child_start(struct etcd_child *c, struct buf *err)
 {
+	assert(c->pid == 0); /* the one before has ended */
 	int log_fd = openat(c->dir->fd, "etcd.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int r = log_fd < 0 || null_fd < 0 ? -errno : launch_with_files(c, log_fd, null_fd);

@@ -85,6 +85,7 @@ void loop_done(struct loop *l)
 
 void loop_notify(const struct loop *l)
 {
+	assert(l->news_fd >= 0);
 	eventfd_write(l->news_fd, 1);
 }
 
@@ -135,6 +136,7 @@ static bool is_another_stop(struct loop *l)
 
 unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 {
+	assert(l->signal_fd >= 0 && l->news_fd >= 0 && timeout_ms >= -1);
 	struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->news_fd, .events = POLLIN},
 		{.fd = l->has_keyboard ? STDIN_FILENO : -1, .events = POLLIN}, {.fd = l->parent_fd, .events = POLLIN}};
 	eventfd_t count;

@@ -7,6 +7,7 @@
 #include "cli/run/loop.h"
 #include "cli/run/server_flags.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -122,6 +123,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 	n += delegation_flags_rows(&f->delegation, options + n);
 	n += trust_flags_rows(&f->trust, options + n);
 	server_flags_rows(&f->server, options + n);
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);

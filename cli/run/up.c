@@ -15,6 +15,7 @@
 #include "cli/run/scratch.h"
 #include "cli/run/server_flags.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,7 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 	up_page_flags_rows(&f->page, options + options_count(options));
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	server_flags_rows(&f->server, options + options_count(options));
+	assert(options_count(options) < ARRAY_SIZE(options)); /* the last row ends the table */
 	f->is_port_given = is_given("--port", argc, argv);
 	return command_parse(command, options, argc, argv, check_flags, f);
 }

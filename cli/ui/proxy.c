@@ -411,6 +411,7 @@ struct calls *calls_new(void *ctx)
 struct calls *calls_free(struct calls *c)
 {
 	pthread_mutex_lock(&c->lock);
+	assert(!c->is_over);
 	c->is_over = true;
 	pthread_cond_broadcast(&c->news);
 	pthread_mutex_unlock(&c->lock);

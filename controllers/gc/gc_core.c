@@ -27,6 +27,7 @@ struct gc_types *gc_types_new(void)
 
 struct gc_types *gc_types_unref(struct gc_types *t)
 {
+	assert(!t || t->refs > 0);
 	if (t && atomic_fetch_sub(&t->refs, 1) == 1) {
 		discovery_done(&t->found);
 		mem_free(t);
@@ -36,6 +37,7 @@ struct gc_types *gc_types_unref(struct gc_types *t)
 
 void gc_core_init(struct gc_core *c, const struct controller_env *env, const struct gc_sink *sink, void *context)
 {
+	assert(sink->attempt_delete && sink->invalid_namespace);
 	*c = (struct gc_core){
 		.env = env,
 		.client = env->client,
@@ -73,6 +75,7 @@ struct gc_types *gc_core_types(struct gc_core *c)
 
 	pthread_mutex_lock(&c->lock);
 	t = c->types;
+	assert(t && t->refs > 0);
 	atomic_fetch_add(&t->refs, 1);
 	pthread_mutex_unlock(&c->lock);
 	return t;
@@ -80,6 +83,7 @@ struct gc_types *gc_core_types(struct gc_core *c)
 
 void gc_core_set_types(struct gc_core *c, struct gc_types *t)
 {
+	assert(t->refs > 0);
 	struct gc_types *old;
 
 	pthread_mutex_lock(&c->lock);
@@ -222,6 +226,7 @@ static void on_begin(void *ctx)
 static void on_end(void *ctx, uint64_t version _unused_)
 {
 	const struct monitor *m = ctx;
+	assert(m->listing > 0); /* on_begin() came before */
 
 	if (m->is_again) {
 		gc_core_end_list(m->monitors->core, str_of(m->api_version), str_of(m->kind), m->listing);

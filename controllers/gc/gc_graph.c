@@ -230,6 +230,7 @@ static struct gc_node *gc_node_free(struct gc_node *n)
 	list_for_each_safe(it, &n->dependents) {
 		gc_edge_unlink(list_entry(it, struct gc_edge, link));
 	}
+	assert(n->n_dependents == 0);
 	gc_edges_free(n->edges, n->n_edges);
 	mem_free(n->name.text);
 	mem_free(n);
@@ -373,6 +374,7 @@ static void gc_absent_done(struct gc_absent *c)
 	list_for_each_safe(it, &c->by_use) {
 		entry_remove(c, list_entry(it, struct gc_absent_entry, link));
 	}
+	assert(c->by_key.n == 0);
 	map_done(&c->by_key);
 }
 
@@ -398,6 +400,7 @@ static void gc_absent_add(struct gc_absent *c, const struct gc_ref *r)
 		return;
 	}
 	if (c->by_key.n == c->max) {
+		assert(!list_is_empty(&c->by_use));
 		entry_remove(c, list_entry(c->by_use.next, struct gc_absent_entry, link));
 	}
 	e = mem_new(struct gc_absent_entry);
@@ -449,6 +452,7 @@ static struct gc_node *graph_find(const struct gc_graph *g, struct str uid)
 /* Returns NULL if the graph is full. */
 static struct gc_node *graph_add(struct gc_graph *g, const struct gc_ref *r)
 {
+	assert(r->uid.n > 0);
 	struct gc_node *n = gc_node_new(r);
 
 	return map_set(&g->nodes, r->uid, n, NULL) ? n : gc_node_free(n);
@@ -513,6 +517,7 @@ static struct gc_node *add_virtual(struct gc_graph *g, const struct gc_ref *r)
 /* Returns whether the dependent needs an attempt. */
 static bool gc_graph_refer(struct gc_graph *g, struct gc_bundle b)
 {
+	assert(b.n > 0);
 	const struct gc_ref given = gc_edge_ref(b.edges);
 	struct gc_node *owner = graph_find(g, given.uid);
 
@@ -535,6 +540,7 @@ static bool gc_graph_refer(struct gc_graph *g, struct gc_bundle b)
 
 static void take_over(struct gc_graph *g, struct gc_bundle old, struct gc_bundle new)
 {
+	assert(old.n > 0 && new.n > 0);
 	struct gc_node *owner = old.edges[0].node;
 
 	if (!owner) {
@@ -549,6 +555,7 @@ static void take_over(struct gc_graph *g, struct gc_bundle old, struct gc_bundle
 
 static void gc_graph_drop(struct gc_graph *g, struct gc_bundle old)
 {
+	assert(old.n > 0);
 	struct gc_node *owner = old.edges[0].node;
 
 	gc_edge_unlink(old.edges);
@@ -720,6 +727,7 @@ uint32_t gc_graph_begin_list(struct gc_graph *g)
 
 void gc_graph_end_list(struct gc_graph *g, struct str api_version, struct str kind, uint32_t listing)
 {
+	assert(listing > 0 && listing <= g->n_listings);
 	for (struct map_entry *e = map_next(&g->nodes, NULL); e; e = map_next(&g->nodes, e)) {
 		struct gc_node *n = e->value;
 
@@ -754,6 +762,7 @@ static void attempt_matches(struct gc_graph *g, const struct gc_node *n, const s
  * name, it takes the next one. */
 static void rename_virtual(struct gc_graph *g, struct gc_node *n, const struct gc_ref *denied)
 {
+	assert(n->is_virtual);
 	const struct gc_ref known = gc_node_ref(n);
 	struct gc_ref next;
 

@@ -9,6 +9,8 @@
 #include "controllers/kubelet/kubelet_status.h"
 #include "controllers/kubelet/node_plan.h"
 
+#include <assert.h>
+
 enum {
 	STRANDED_MS = 1000,
 	/* How long a container takes to stop after SIGTERM. Long enough for watchers to see the
@@ -189,6 +191,7 @@ static struct kubelet_plan remove_stranded(const struct kubelet_look *look)
 
 static struct kubelet_plan bind(struct arena *a, const struct json *pod, const struct kubelet_look *look)
 {
+	assert(kubelet_is_to_be_bound(pod));
 	struct kubelet_plan plan = {KUBELET_BIND, NULL, -1, false};
 	if (look->unschedulable.n) {
 		plan.status = kubelet_unscheduled_status(a, pod, look);
@@ -200,6 +203,7 @@ static struct kubelet_plan bind(struct arena *a, const struct json *pod, const s
 
 struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, const struct kubelet_look *look)
 {
+	assert(look->now.n > 0 && look->stopping_for_ms >= 0);
 	struct kubelet_plan nothing = {KUBELET_NOTHING, NULL, -1, false};
 	int64_t wait_ms = -1;
 	if (!kubelet_is_concerned(pod)) {
@@ -529,6 +533,7 @@ struct json *kubelet_status(struct arena *a, const struct json *pod, const struc
 		[POD_FAILED] = "Failed",
 		[POD_SUCCEEDED] = "Succeeded",
 	};
+	assert(stage < ARRAY_SIZE(phases) && look->now.n > 0);
 	const struct writing w = {a, pod, json_gets(pod, "spec"), json_gets(pod, "status"), look, stage, readiness};
 	const struct json *generation = json_gets(json_gets(pod, "metadata"), "generation");
 	struct json *changes = json_object(a);

@@ -8,6 +8,7 @@
 #include "controllers/kit/meta.h"
 #include "controllers/kubelet/addresses.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define NODE_PREFIX "fake-"
@@ -19,11 +20,13 @@ enum { LEASE_S = 40 }; /* as for kubelets */
 
 void fake_node_name(char out[NODE_NAME_SIZE], uint32_t index)
 {
+	assert(index < FAKE_NODES_MAX);
 	snprintf(out, NODE_NAME_SIZE, NODE_PREFIX "%u", index);
 }
 
 uint32_t fake_node_address(uint32_t index)
 {
+	assert(index < FAKE_NODES_MAX);
 	return NODES_NETWORK + index + 1;
 }
 
@@ -60,6 +63,7 @@ static void add(struct arena *a, struct json *object, const char *name, const ch
 
 static struct json *new_condition(struct arena *a, size_t i, struct str now)
 {
+	assert(i < ARRAY_SIZE(conditions));
 	struct json *c = json_object(a);
 	add(a, c, "type", conditions[i].type);
 	add(a, c, "status", conditions[i].status);

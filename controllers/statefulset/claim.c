@@ -23,6 +23,7 @@ struct str claim_name(const struct set *s, const struct json *template, int64_t 
 
 struct json *claim_make(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a)
 {
+	assert(ordinal >= 0);
 	const struct json *selected = json_gets(s->selector_json, "matchLabels"), *from = json_gets(template, "metadata");
 	struct json *claim = json_object(a), *meta = json_copy_or_empty(a, from),
 		    *all = json_copy_or_empty(a, json_gets(from, "labels"));
@@ -254,6 +255,7 @@ static void create_claim(struct pass *p, const struct member *m, const struct js
 
 bool pass_create_claims(struct pass *p, const struct member *m, struct str *ret_problem)
 {
+	assert(m->ordinal >= 0);
 	const struct json *template;
 	struct problems problems = {0};
 

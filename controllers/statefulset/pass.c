@@ -318,6 +318,7 @@ static struct revision *target_of(const struct pass *p, int64_t ordinal)
 struct revision *pass_revision_of(const struct pass *p, int64_t ordinal)
 {
 	assert(ordinal >= 0);
+	assert(!p->update || p->current); /* there is a history, or there is none */
 	int64_t slot = ordinal - p->set.start;
 	bool is_current;
 
@@ -366,6 +367,7 @@ static enum step delete_pod(struct pass *p, struct member *m)
 
 static bool create_pod(struct pass *p, struct member *m)
 {
+	assert(m->phase == POD_NEW);
 	struct str problem = {0}, of_claims = {0};
 
 	if (!pass_create_claims(p, m, &problem)) {
@@ -466,11 +468,13 @@ static struct member make_member(struct pass *p, int64_t ordinal)
 static enum step process_slots(struct pass *p)
 {
 	int64_t n_missing = MIN(p->set.replicas - (int64_t)p->n_slots, PODS_A_PASS);
+	assert(n_missing >= 0);
 	struct member *slots = arena_array(p->arena, struct member, p->n_slots + (size_t)n_missing + 1);
 	size_t at = 0, n = 0, made = 0, in_batch = 0, batch = 1;
 	bool has_failed = false;
 
 	for (int64_t ordinal = p->set.start; ordinal < p->set.start + p->set.replicas; ordinal++) {
+		assert(n < p->n_slots + (size_t)n_missing + 1);
 		struct member *m = &slots[n++];
 		if (at < p->n_slots && p->slots[at].ordinal == ordinal) {
 			*m = p->slots[at++];
@@ -624,6 +628,7 @@ static bool is_same_state(struct pass *p, const struct member *m, const struct r
 
 static bool pass_relabel(struct pass *p, struct member *m, const struct revision *r)
 {
+	assert(r->name.n > 0);
 	struct str problem = {0};
 	bool is_done = p->io->update_pod(p->ctx, member_relabelled(m, r, p->arena), &problem) == IO_DONE;
 

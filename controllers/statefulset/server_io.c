@@ -5,6 +5,8 @@
 #include "controllers/kit/meta.h"
 #include "controllers/statefulset/state.h"
 
+#include <assert.h>
+
 enum {
 	BODY_MAX = 4 << 20, /* bytes of a patch, or of a revision: etcd takes 1.5 MiB */
 	STATUS_TRIES = 5,
@@ -29,6 +31,7 @@ static bool leaves_doubt(unsigned kind, int error, const struct answer *answer)
 
 void sync_note_write(struct sync *y, unsigned kind, struct str name, int error, const struct answer *answer)
 {
+	assert(kind <= OWN_REVISIONS && name.n > 0);
 	struct own_writes *own = &y->s->own;
 	struct str uid = y->pass.set.owner.uid;
 

@@ -348,6 +348,7 @@ static struct str pod_name(const struct set *s, int64_t ordinal, struct arena *a
 struct json *member_make(const struct set *s, const struct revision *r, int64_t ordinal, struct arena *a)
 {
 	assert(ordinal >= 0);
+	assert(ordinal >= 0);
 	const struct json *template = r ? r->state : s->template, *from = json_gets(template, "metadata");
 	struct json *pod = json_object(a), *meta = json_object(a), *refs = json_array(a), *spec;
 	struct str name = pod_name(s, ordinal, a);
@@ -424,6 +425,7 @@ struct json *member_conformed(const struct set *s, const struct member *m, struc
 
 struct json *member_relabelled(const struct member *m, const struct revision *r, struct arena *a)
 {
+	assert(r->name.n > 0);
 	struct json *pod = json_copy(a, m->pod);
 
 	label_revision(own(a, own(a, pod, "metadata"), "labels"), r, a);
