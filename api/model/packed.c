@@ -62,64 +62,35 @@ static const char words[] =
 
 /* ---- contexts ---- */
 
-/* Working memory of zstd, which is not freed after each text. */
-static struct {
+/* Working memory of zstd in one direction, which is not freed after each text. */
+struct contexts {
 	pthread_mutex_t lock;
-	ZSTD_CCtx *writers[CONTEXTS_KEPT];
-	ZSTD_DCtx *readers[CONTEXTS_KEPT];
-	size_t n_writers, n_readers;
-} contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	void *kept[CONTEXTS_KEPT];
+	size_t n;
+};
 
-static ZSTD_CCtx *writer_get(void)
+static struct contexts writers = {.lock = PTHREAD_MUTEX_INITIALIZER}, readers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Returns a kept context, or NULL. */
+static void *context_take(struct contexts *all)
 {
-	ZSTD_CCtx *c = NULL;
-
-	pthread_mutex_lock(&contexts.lock);
-	if (contexts.n_writers > 0) {
-		c = contexts.writers[--contexts.n_writers];
-	}
-	pthread_mutex_unlock(&contexts.lock);
-	c = c ? c : ZSTD_createCCtx();
-	assert(c);
+	pthread_mutex_lock(&all->lock);
+	assert(all->n <= CONTEXTS_KEPT);
+	void *c = all->n > 0 ? all->kept[--all->n] : NULL;
+	pthread_mutex_unlock(&all->lock);
 	return c;
 }
 
-static void writer_put(ZSTD_CCtx *c)
+/* Returns false if enough contexts are kept; the caller frees this one. */
+static bool context_keep(struct contexts *all, void *c)
 {
-	bool is_small = ZSTD_sizeof_CCtx(c) <= CONTEXT_MAX;
-
-	pthread_mutex_lock(&contexts.lock);
-	if (is_small && contexts.n_writers < CONTEXTS_KEPT) {
-		contexts.writers[contexts.n_writers++] = c;
-		c = NULL;
+	pthread_mutex_lock(&all->lock);
+	bool has_room = all->n < CONTEXTS_KEPT;
+	if (has_room) {
+		all->kept[all->n++] = c;
 	}
-	pthread_mutex_unlock(&contexts.lock);
-	ZSTD_freeCCtx(c);
-}
-
-static ZSTD_DCtx *reader_get(void)
-{
-	ZSTD_DCtx *c = NULL;
-
-	pthread_mutex_lock(&contexts.lock);
-	if (contexts.n_readers > 0) {
-		c = contexts.readers[--contexts.n_readers];
-	}
-	pthread_mutex_unlock(&contexts.lock);
-	c = c ? c : ZSTD_createDCtx();
-	assert(c);
-	return c;
-}
-
-static void reader_put(ZSTD_DCtx *c)
-{
-	pthread_mutex_lock(&contexts.lock);
-	if (contexts.n_readers < CONTEXTS_KEPT) {
-		contexts.readers[contexts.n_readers++] = c;
-		c = NULL;
-	}
-	pthread_mutex_unlock(&contexts.lock);
-	ZSTD_freeDCtx(c);
+	pthread_mutex_unlock(&all->lock);
+	return has_room;
 }
 
 /* ---- frames ---- */
@@ -137,13 +108,16 @@ static bool frame_write(struct buf *out, struct str text, struct str before)
 	if (text.n == 0 || text.n > PACKED_TEXT_MAX || !buf_reserve(out, bound)) {
 		return false;
 	}
-	ZSTD_CCtx *c = writer_get();
+	ZSTD_CCtx *kept = context_take(&writers), *c = kept ? kept : ZSTD_createCCtx();
+	assert(c);
 	ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
 	ZSTD_CCtx_refPrefix(c, before.p, before.n);
 	size_t n = ZSTD_compress2(c, out->p + out->n, bound, text.p, text.n);
-	writer_put(c);
+	if (ZSTD_sizeof_CCtx(c) > CONTEXT_MAX || !context_keep(&writers, c)) {
+		ZSTD_freeCCtx(c);
+	}
 	assert(!ZSTD_isError(n));
 	out->n += n;
 	out->p[out->n] = '\0';
@@ -167,9 +141,12 @@ static int frame_text(struct str *ret, struct str frame, struct str before, stru
 		return -EBADMSG;
 	}
 	char *text = arena_text(a, size + 1);
-	ZSTD_DCtx *c = reader_get();
+	ZSTD_DCtx *kept = context_take(&readers), *c = kept ? kept : ZSTD_createDCtx();
+	assert(c);
 	size_t n = ZSTD_decompress_usingDict(c, text, size, frame.p, frame.n, before.p, before.n);
-	reader_put(c);
+	if (!context_keep(&readers, c)) {
+		ZSTD_freeDCtx(c);
+	}
 	if (n != size || arena_is_full(a)) {
 		return -EBADMSG;
 	}

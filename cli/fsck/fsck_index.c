@@ -111,8 +111,7 @@ static bool pair_decide(struct fsck *f, struct key_pair *p, const struct fsck_in
 	if (!kv) {
 		return true;
 	}
-	if (base_shelf_fetch(&f->shelf, kv->value, 0) ||
-		object_decode_stored(&s.object, id->kind, kv->value, kv->mod_revision, &p->arena)) {
+	if (fsck_decode_at(f, &s.object, id->kind, kv, 0, &p->arena)) {
 		return false;
 	}
 	*ret_is_wanted = wanted_value(f, index, &s, &p->arena, p->entry_key, ret_value);

@@ -349,13 +349,20 @@ static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv
 	return r;
 }
 
+int fsck_decode_at(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, int64_t revision,
+	struct arena *a)
+{
+	int r = base_shelf_fetch(&f->shelf, kv->value, revision);
+	return r ? r : object_decode_stored(ret, k, kv->value, kv->mod_revision, a);
+}
+
 int fsck_decode(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a)
 {
-	int r = base_shelf_fetch(&f->shelf, kv->value, f->revision);
+	int r = fsck_decode_at(f, ret, k, kv, f->revision, a);
 	if (r == -EIO) {
 		buf_printf(&f->err, "etcd does not answer when it is asked for what " STR_FMT " continues", STR_ARG(kv->key));
 	}
-	return r ? r : object_decode_stored(ret, k, kv->value, kv->mod_revision, a);
+	return r;
 }
 
 /* Bases that no object uses are no mistake: the servers remove them. */
