@@ -83,14 +83,6 @@ static inline void push_slot(struct parser *x, struct str name)
 	x->members[x->n++].value = NULL;
 }
 
-static void push_open(struct parser *x)
-{
-	if (x->n_open == x->cap_open) {
-		x->open = grow(x->open, x->first_open, &x->cap_open, sizeof(*x->open));
-	}
-	x->open[x->n_open++] = x->n;
-}
-
 /* The text ended, or at x->p is a byte that has no business there. */
 static int unexpected(struct parser *x, const char *place)
 {
@@ -402,7 +394,10 @@ static int open_container(struct parser *x, enum json_kind kind)
 		return r;
 	}
 	x->p++;
-	push_open(x);
+	if (x->n_open == x->cap_open) {
+		x->open = grow(x->open, x->first_open, &x->cap_open, sizeof(*x->open));
+	}
+	x->open[x->n_open++] = x->n;
 	return 0;
 }
 

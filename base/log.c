@@ -56,21 +56,6 @@ static void add_printable(struct buf *line, struct str message)
 	}
 }
 
-static void add_text_line(struct buf *line, const char *time, enum log_level level, const char *what, struct str message)
-{
-	buf_printf(line, "%s %-7s %s: ", time, level_names[level], what);
-	add_printable(line, message);
-}
-
-static void add_json_line(struct buf *line, const char *time, enum log_level level, const char *what, struct str message)
-{
-	buf_printf(line, "{\"ts\":\"%s\",\"level\":\"%s\",\"what\":", time, level_names[level]);
-	json_encode_string(line, str_of(what));
-	BUF_LITERAL(line, ",\"msg\":");
-	json_encode_string(line, message);
-	buf_addc(line, '}');
-}
-
 /* Ignores a failed write: when stderr cannot be written, the failure cannot be reported either. */
 static void write_line(struct str line)
 {
@@ -128,10 +113,15 @@ static void log_line(enum log_level level, const char *what, struct str message,
 	time_format_rfc3339_micro(time, clock_wall_us());
 	buf_init(&line, LOG_LINE_MAX);
 	if (is_json) {
-		add_json_line(&line, time, level, what, message);
+		buf_printf(&line, "{\"ts\":\"%s\",\"level\":\"%s\",\"what\":", time, level_names[level]);
+		json_encode_string(&line, str_of(what));
+		BUF_LITERAL(&line, ",\"msg\":");
+		json_encode_string(&line, message);
+		buf_addc(&line, '}');
 		buf_truncate(&line, line.n - 1);
 	} else {
-		add_text_line(&line, time, level, what, message);
+		buf_printf(&line, "%s %-7s %s: ", time, level_names[level], what);
+		add_printable(&line, message);
 	}
 	for (size_t i = 0; i < n; i++) {
 		add_field(&line, &fields[i], is_json);
@@ -207,14 +197,6 @@ bool line_queue_append(struct line_queue *q, struct str line)
 
 /* ---- the writer ---- */
 
-/* Lock held. */
-static void line_queue_gather(struct line_queue *q)
-{
-	int64_t until_ms = clock_mono_ms() + q->gather_ms;
-	while (q->queue.n < GATHER_BYTES && !q->is_closing && clock_cond_wait(&q->wake, &q->lock, until_ms) == 0) {
-	}
-}
-
 /* Takes what waits; false when there will be no more. */
 static bool line_queue_take(struct line_queue *q, struct buf *ret)
 {
@@ -225,7 +207,9 @@ static bool line_queue_take(struct line_queue *q, struct buf *ret)
 	while (q->queue.n == 0 && !q->is_closing) {
 		pthread_cond_wait(&q->wake, &q->lock);
 	}
-	line_queue_gather(q);
+	int64_t until_ms = clock_mono_ms() + q->gather_ms;
+	while (q->queue.n < GATHER_BYTES && !q->is_closing && clock_cond_wait(&q->wake, &q->lock, until_ms) == 0) {
+	}
 	/* The emptied buffer becomes the queue, with its memory. */
 	struct buf taken = q->queue;
 	q->queue = *ret;

@@ -51,14 +51,9 @@ static const struct type provider_type = {
 	.fields = provider_fields,
 };
 
-static void clear_status(struct object *o, struct arena *a)
-{
-	object_set_status(o, schema_zero(&type_provider_status, a), a);
-}
-
 static void provider_prepare_create(struct object *o, struct arena *a)
 {
-	clear_status(o, a);
+	object_set_status(o, schema_zero(&type_provider_status, a), a);
 	meta_add_finalizer(&o->meta, a, FINALIZER_PROTECTION);
 }
 

@@ -142,20 +142,15 @@ static void report_object(struct parser *p, const struct json *object, const str
 	}
 }
 
-static void report_array(struct parser *p, const struct json *array, const struct spot *at)
-{
-	for (uint32_t i = 0; i < array->n; i++) {
-		report_repetitions(p, array->items[i], &(struct spot){.up = at, .index = i, .is_item = true});
-	}
-}
-
 /* Every member that repeats one before it, in the order of the text. No deeper than the text was allowed to be. */
 static void report_repetitions(struct parser *p, const struct json *j, const struct spot *at)
 {
 	if (json_is(j, JSON_OBJECT)) {
 		report_object(p, j, at);
 	} else if (json_is(j, JSON_ARRAY)) {
-		report_array(p, j, at);
+		for (uint32_t i = 0; i < j->n; i++) {
+			report_repetitions(p, j->items[i], &(struct spot){.up = at, .index = i, .is_item = true});
+		}
 	}
 }
 

@@ -203,14 +203,6 @@ static void parser_complain(struct parser *p, struct complaints *c, struct str p
 	c->text = c->n++ ? arena_printf(p->arena, STR_FMT ", " STR_FMT, STR_ARG(c->text), STR_ARG(one)) : one;
 }
 
-static void check_number(struct parser *p, struct requirement *r, struct complaints *c)
-{
-	if ((r->op == SELECTOR_GREATER || r->op == SELECTOR_LESS) && !str_to_int64(r->values[0], &r->number)) {
-		parser_complain(
-			p, c, STR("values[0]"), r->values[0], STR("for 'Gt', 'Lt' operators, the value must be an integer"));
-	}
-}
-
 static void check_value(struct parser *p, const struct requirement *r, size_t i, struct complaints *c)
 {
 	const char *messages[VALIDATE_MESSAGES_MAX];
@@ -224,7 +216,10 @@ static void check_value(struct parser *p, const struct requirement *r, size_t i,
 static int check_values(struct parser *p, struct requirement *r)
 {
 	struct complaints c = {0};
-	check_number(p, r, &c);
+	if ((r->op == SELECTOR_GREATER || r->op == SELECTOR_LESS) && !str_to_int64(r->values[0], &r->number)) {
+		parser_complain(
+			p, &c, STR("values[0]"), r->values[0], STR("for 'Gt', 'Lt' operators, the value must be an integer"));
+	}
 	for (size_t i = 0; i < r->n_values; i++) {
 		check_value(p, r, i, &c);
 	}
