@@ -72,15 +72,6 @@ void command_table(
 	table_reader.use = NULL;
 }
 
-static void show_help(const struct command *command, const struct option *options)
-{
-	if (table_reader.use) {
-		table_reader.use(table_reader.ctx, command, options);
-	} else {
-		print_help(command, options);
-	}
-}
-
 int command_parse_file(const struct command *command, const struct option *options, int argc, char **argv,
 	int (*check)(void *flags, struct buf *err), void *flags, const char **ret_file)
 {
@@ -88,7 +79,11 @@ int command_parse_file(const struct command *command, const struct option *optio
 	int n_positional, n_wanted = ret_file ? 1 : 0;
 	buf_init(&err, 4096);
 	if (asks_for_help(argc, argv)) {
-		show_help(command, options);
+		if (table_reader.use) {
+			table_reader.use(table_reader.ctx, command, options);
+		} else {
+			print_help(command, options);
+		}
 		return EXIT_OK;
 	}
 	if (options_parse(options, argc, argv, &n_positional, &err) < 0) {

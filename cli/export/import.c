@@ -437,12 +437,6 @@ static void count_rehearsed(struct import *im)
 	}
 }
 
-static void say_counts(const struct import_options *options, const struct import_counts *c)
-{
-	printf("%s%" PRIu64 " created, %" PRIu64 " there already, %" PRIu64 " replaced, %" PRIu64 " left as they are\n",
-		options->is_rehearsal ? "would be: " : "", c->created, c->same, c->replaced, c->skipped);
-}
-
 int import_decode(struct import *im, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a)
 {
 	int r = base_shelf_fetch(&im->shelf, kv->value, 0);
@@ -481,7 +475,8 @@ static int import(const struct import_flags *f, struct storage *storage, struct 
 			       : import_file_open(f->file, err);
 	int r = fd < 0 ? fd : import_run(&options, fd, &counts, err);
 	if (fd >= 0 && (!r || r == -EBUSY)) {
-		say_counts(&options, &counts);
+		printf("%s%" PRIu64 " created, %" PRIu64 " there already, %" PRIu64 " replaced, %" PRIu64 " left as they are\n",
+			options.is_rehearsal ? "would be: " : "", counts.created, counts.same, counts.replaced, counts.skipped);
 	}
 	return r;
 }

@@ -474,14 +474,6 @@ static bool read_type(const struct json *j, const struct document *d, struct str
 	return kind->n > 0;
 }
 
-static void take_trailer(struct scan *s, const struct json *j, const struct document *d)
-{
-	s->has_trailer = true;
-	s->trailer_at = d->offset;
-	s->n_said = (uint64_t)member_int(j, "objects");
-	snprintf(s->digest_said, sizeof(s->digest_said), STR_FMT, STR_ARG(member_text(j, "sha256")));
-}
-
 static int take_document(struct scan *s, const struct document *d)
 {
 	struct json *j;
@@ -507,7 +499,10 @@ static int take_document(struct scan *s, const struct document *d)
 		return 0;
 	}
 	if (str_is(api_version, EXPORT_API_VERSION) && str_is(kind, EXPORT_TRAILER) && s->im->is_export) {
-		take_trailer(s, j, d);
+		s->has_trailer = true;
+		s->trailer_at = d->offset;
+		s->n_said = (uint64_t)member_int(j, "objects");
+		snprintf(s->digest_said, sizeof(s->digest_said), STR_FMT, STR_ARG(member_text(j, "sha256")));
 		return 0;
 	}
 	const struct kind *k = find_kind(kind, api_version, &version);

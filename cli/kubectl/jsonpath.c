@@ -53,14 +53,6 @@ static void add_children(struct reader *r, struct values *to, const struct json 
 	}
 }
 
-/* The value and all below it. The list grows while it is walked. */
-static void descend(struct reader *r, struct values *values)
-{
-	for (size_t i = 0; i < values->n; i++) {
-		add_children(r, values, values->v[i]);
-	}
-}
-
 static void step_name(struct reader *r, struct values *values, struct str name)
 {
 	struct values next = {0};
@@ -287,7 +279,10 @@ static bool read_path(struct reader *r, const struct json *at, const struct json
 			continue;
 		}
 		if (reader_take(r, "..")) {
-			descend(r, ret);
+			/* The value and all below it. The list grows while it is walked. */
+			for (size_t i = 0; i < ret->n; i++) {
+				add_children(r, ret, ret->v[i]);
+			}
 		} else {
 			r->p++;
 		}

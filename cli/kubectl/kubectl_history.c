@@ -206,14 +206,6 @@ static int print_objects(struct kubectl *k, const struct revisions *all)
 	return 0;
 }
 
-static void print_names(struct kubectl *k, const struct revisions *all)
-{
-	struct str type = kubectl_type_name(k, all->type);
-	for (size_t i = 0; i < all->n; i++) {
-		buf_printf(&k->out, STR_FMT "/" STR_FMT "\n", STR_ARG(type), STR_ARG(all->v[i].name));
-	}
-}
-
 static void print_own(struct kubectl *k, const struct revisions *all)
 {
 	bool *is_live = mem_array(all->n, sizeof(*is_live));
@@ -228,7 +220,10 @@ static int print_history(struct kubectl *k, const struct revisions *all)
 		return print_objects(k, all);
 	}
 	if (kubectl_wants(k, "name")) {
-		print_names(k, all);
+		struct str type = kubectl_type_name(k, all->type);
+		for (size_t i = 0; i < all->n; i++) {
+			buf_printf(&k->out, STR_FMT "/" STR_FMT "\n", STR_ARG(type), STR_ARG(all->v[i].name));
+		}
 	} else if (all->history) {
 		write_recorded(k, all);
 	} else {
@@ -348,12 +343,6 @@ void revisions_write_diff(struct kubectl *k, const struct revision *from, const 
 	kubectl_write_yaml_diff(values, names, out);
 }
 
-static void print_json(struct kubectl *k, const struct json *value)
-{
-	k->output = "json";
-	kubectl_print(k, value);
-}
-
 static int write(struct kubectl *k, const struct json *const values[2], const struct str names[2])
 {
 	if (kubectl_wants(k, "patch")) {
@@ -361,7 +350,8 @@ static int write(struct kubectl *k, const struct json *const values[2], const st
 		if (!patch) {
 			return kubectl_fail(k, "a merge patch cannot say what became null; -o json gives a JSON patch");
 		}
-		print_json(k, patch);
+		k->output = "json";
+		kubectl_print(k, patch);
 	} else if (!kubectl_print(k, diff_json(values[0], values[1], &k->arena))) {
 		kubectl_write_yaml_diff(values, names, &k->out);
 		k->is_diff = true;

@@ -281,13 +281,6 @@ static struct both build_array(struct put_back *p, const struct json *live, cons
 
 /* ---- any value ---- */
 
-static struct both build_redacted(
-	struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted)
-{
-	put_back_note(p, live ? p->kept : p->missing);
-	return (struct both){shared(live), shared(state ? wanted : NULL)};
-}
-
 /* In place of nothing, or of something else. */
 static struct both build_new(struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted)
 {
@@ -308,7 +301,8 @@ static struct both put_back_build(
 	struct put_back *p, const struct json *live, const struct json *state, const struct json *wanted)
 {
 	if (state_is_redacted(wanted)) {
-		return build_redacted(p, live, state, wanted);
+		put_back_note(p, live ? p->kept : p->missing);
+		return (struct both){shared(live), shared(state ? wanted : NULL)};
 	}
 	if (state && json_equal(state, wanted)) {
 		return (struct both){shared(live), shared(state)};

@@ -274,17 +274,12 @@ static int launch_fork(const struct launch *l, int report_fd, struct etcd_child 
 	return 0;
 }
 
-/* A run that was killed leaves its sockets, and etcd 3.4 cannot listen at them. */
-static void remove_sockets(const struct etcd_child *c)
-{
-	unlinkat(c->folder_fd, CLIENT_SOCKET, 0);
-	unlinkat(c->folder_fd, PEER_SOCKET, 0);
-}
-
 static int launch_with_files(struct etcd_child *c, int log_fd, int null_fd)
 {
 	int report[2];
-	remove_sockets(c);
+	/* A run that was killed leaves its sockets, and etcd 3.4 cannot listen at them. */
+	unlinkat(c->folder_fd, CLIENT_SOCKET, 0);
+	unlinkat(c->folder_fd, PEER_SOCKET, 0);
 	if (pipe2(report, O_CLOEXEC) < 0) {
 		return -errno;
 	}

@@ -473,16 +473,6 @@ static void *wait_for(void *ctx)
 	return NULL;
 }
 
-/* A child without a wait for it would stay as a zombie. */
-static void wait_aside(pid_t pid)
-{
-	pthread_t thread;
-	if (pthread_create(&thread, NULL, wait_for, (void *)(intptr_t)pid) == 0) {
-		pthread_setname_np(thread, "browser");
-		pthread_detach(thread);
-	}
-}
-
 /* The browser gets no signals of our terminal, prints nothing there, and has the default signal handlers. */
 static int spawn(pid_t *ret, char *const *argv)
 {
@@ -512,6 +502,11 @@ bool browser_open(const char *url)
 	if (!has_display() || spawn(&pid, argv)) {
 		return false;
 	}
-	wait_aside(pid);
+	/* A child without a wait for it would stay as a zombie. */
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, wait_for, (void *)(intptr_t)pid) == 0) {
+		pthread_setname_np(thread, "browser");
+		pthread_detach(thread);
+	}
 	return true;
 }
