@@ -65,12 +65,6 @@ void client_timer_clear(struct client_timer *t)
 	}
 }
 
-static void timers_set(struct heap *timers, struct client_timer *t, int64_t delay_ms)
-{
-	t->timers = timers;
-	heap_set(timers, &t->node, clock_mono_ms() + delay_ms);
-}
-
 static void timers_run(struct heap *timers)
 {
 	int64_t now = clock_mono_ms();
@@ -698,7 +692,8 @@ void exchange_resume(struct client *c, struct exchange *x)
 void client_timer_set(struct client *c, struct client_timer *t, int64_t delay_ms)
 {
 	assert(client_is_this_thread(c) && t->run && delay_ms >= 0);
-	timers_set(&c->timers, t, delay_ms);
+	t->timers = &c->timers;
+	heap_set(&c->timers, &t->node, clock_mono_ms() + delay_ms);
 }
 
 bool client_post(struct client *c, struct client_task *t)
@@ -725,12 +720,6 @@ static int open_parts(struct client *c, struct buf *err)
 	return 0;
 }
 
-static void init_lock(struct client *c)
-{
-	clock_cond_init(&c->stopped);
-	pthread_mutex_init(&c->lock, NULL);
-}
-
 int64_t client_request_timeout_ms(const struct client *c)
 {
 	return c->config.request_timeout_ms;
@@ -746,7 +735,8 @@ int client_new(struct client **ret, const struct client_config *config, struct b
 	list_init(&c->running);
 	list_init(&c->starting);
 	list_init(&c->tasks);
-	init_lock(c);
+	clock_cond_init(&c->stopped);
+	pthread_mutex_init(&c->lock, NULL);
 	int r = open_parts(c, err);
 	if (r) {
 		client_free(c);

@@ -26,27 +26,6 @@ struct informer {
 
 /* ---- handlers ---- */
 
-static void tell_add(struct informer *f, struct item *item, bool is_initial)
-{
-	if (f->options.handlers.on_add) {
-		f->options.handlers.on_add(f->options.ctx, item, is_initial);
-	}
-}
-
-static void tell_update(struct informer *f, struct item *old, struct item *item)
-{
-	if (f->options.handlers.on_update) {
-		f->options.handlers.on_update(f->options.ctx, old, item);
-	}
-}
-
-static void tell_delete(struct informer *f, struct item *item, bool is_guess)
-{
-	if (f->options.handlers.on_delete) {
-		f->options.handlers.on_delete(f->options.ctx, item, is_guess);
-	}
-}
-
 static void on_problem(void *ctx, bool is_over, struct str text)
 {
 	struct informer *f = ctx;
@@ -65,10 +44,14 @@ static void take_in(struct informer *f, struct item *item)
 	if (!store_put(&f->store, item, &old)) {
 		on_problem(f, false, STR("more objects than can be kept"));
 	} else if (!old) {
-		tell_add(f, item, is_initial);
+		if (f->options.handlers.on_add) {
+			f->options.handlers.on_add(f->options.ctx, item, is_initial);
+		}
 	} else if (old->version != item->version) {
 		/* A relist brings mostly known versions, which need no handler. */
-		tell_update(f, old, item);
+		if (f->options.handlers.on_update) {
+			f->options.handlers.on_update(f->options.ctx, old, item);
+		}
 	}
 	item_unref(old);
 }
@@ -78,7 +61,9 @@ static void take_out(struct informer *f, struct item *last, bool is_guess)
 	assert(client_is_this_thread(f->options.client));
 	_cleanup_(item_unrefp) struct item *old = store_remove(&f->store, last->namespace, last->name);
 	if (old) {
-		tell_delete(f, last, is_guess);
+		if (f->options.handlers.on_delete) {
+			f->options.handlers.on_delete(f->options.ctx, last, is_guess);
+		}
 	}
 }
 
@@ -400,11 +385,6 @@ static struct json *parse(struct arena *a, struct str text)
 	return json_parse(&root, a, arena_dup(a, text), limits, &at) == 0 ? root : NULL;
 }
 
-static const struct json *meta_of(const struct json *object)
-{
-	return json_gets(object, "metadata");
-}
-
 const char *const item_managers[] = {"metadata.managedFields", NULL};
 
 static const struct json *find(const struct json *object, struct str path)
@@ -527,7 +507,7 @@ struct item *item_unref(struct item *i)
 
 const struct json *item_meta(const struct item *i)
 {
-	return meta_of(i->object);
+	return json_gets(i->object, "metadata");
 }
 
 bool item_is_deleting(const struct item *i)

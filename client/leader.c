@@ -318,12 +318,6 @@ static void *leader_run(void *ctx)
 
 /* ---- lifetime ---- */
 
-static void init_lock(struct leader *l)
-{
-	clock_cond_init(&l->wake);
-	pthread_mutex_init(&l->lock, NULL);
-}
-
 static struct leader *leader_clear(struct leader *l)
 {
 	answer_done(&l->seen);
@@ -350,7 +344,8 @@ int leader_new(struct leader **ret, const struct leader_options *options, struct
 	l->options.retry_ms = options->retry_ms ? options->retry_ms : RETRY_MS;
 	answer_init(&l->seen);
 	assert(l->options.retry_ms <= l->options.renew_ms && l->options.renew_ms <= l->options.lease_ms);
-	init_lock(l);
+	clock_cond_init(&l->wake);
+	pthread_mutex_init(&l->lock, NULL);
 	int r = -pthread_create(&l->thread, NULL, leader_run, l);
 	if (r) {
 		buf_printf(err, "cannot start a thread: %s", strerror(-r));

@@ -190,13 +190,6 @@ static void call_init(struct call *call, const struct client *c, const struct re
 	pthread_cond_init(&call->wake, NULL);
 }
 
-static void call_done(struct call *call)
-{
-	pthread_cond_destroy(&call->wake);
-	pthread_mutex_destroy(&call->lock);
-	buf_done(&call->text);
-}
-
 int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
 {
 	assert(q->method && q->path && !client_is_this_thread(c));
@@ -213,7 +206,9 @@ int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
 	ret->body = NULL;
 	ret->reason = (struct str){NULL, 0};
 	int r = read_answer(ret, &call);
-	call_done(&call);
+	pthread_cond_destroy(&call.wake);
+	pthread_mutex_destroy(&call.lock);
+	buf_done(&call.text);
 	return r;
 }
 

@@ -344,13 +344,6 @@ static int look_at_all(struct look *l)
 
 /* ---- doing ---- */
 
-static void hold_all(struct look *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		implemented_add(&l->s->implemented, key_of(l, i), l->provisions[i].object, l->dependent);
-	}
-}
-
 static enum outcome refused(struct look *l, const char *reason, struct str why)
 {
 	const struct verdict v = verdict_pending(&l->scratch, reason, why);
@@ -370,7 +363,9 @@ static enum outcome fill(struct look *l)
 		tell_problem(l, &l->place.object);
 		return AGAIN;
 	}
-	hold_all(l);
+	for (size_t i = 0; i < l->n; i++) {
+		implemented_add(&l->s->implemented, key_of(l, i), l->provisions[i].object, l->dependent);
+	}
 	count(&l->s->counters, IMPLEMENTED);
 	const struct verdict v = verdict_implemented();
 	return dependent_report(l, &v);
@@ -505,14 +500,6 @@ static struct holding *holding_make(struct implemented *h, struct str provider_k
 	return g;
 }
 
-static void keep_newer(struct holding *g, struct item *object)
-{
-	if (object->version > g->object->version) {
-		item_unref(g->object);
-		g->object = item_ref(object);
-	}
-}
-
 void implemented_add(struct implemented *h, struct str provider_key, struct item *object, const struct item *dependent)
 {
 	assert(object && provider_key.n > 0);
@@ -524,7 +511,10 @@ void implemented_add(struct implemented *h, struct str provider_key, struct item
 	struct holding *g = map_get(&h->by_provided, provider_key);
 	g = g ? g : holding_make(h, provider_key, object);
 	/* Workers may finish in any order: an older answer must not replace a newer one. */
-	keep_newer(g, object);
+	if (object->version > g->object->version) {
+		item_unref(g->object);
+		g->object = item_ref(object);
+	}
 	map_set(&g->holders, key, g, NULL);
 	pthread_mutex_unlock(&h->lock);
 }

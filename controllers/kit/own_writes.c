@@ -82,14 +82,6 @@ void own_writes_note(struct own_writes *w, struct str owner_uid, unsigned kind, 
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void forget_kind(struct own_writes *w, unsigned kind)
-{
-	for (struct map_entry *e = map_next(&w->by_owner, NULL); e; e = map_next(&w->by_owner, e)) {
-		struct written *written = e->value;
-		written->versions[kind] = 0;
-	}
-}
-
 /* The caller holds the lock: without it, the slower of two workers would seem to see the version
  * go back. */
 static uint64_t own_writes_look(struct own_writes *w, unsigned kind)
@@ -99,7 +91,10 @@ static uint64_t own_writes_look(struct own_writes *w, unsigned kind)
 	uint64_t seen = w->seen(w->ctx, kind);
 
 	if (seen < w->last_seen[kind]) {
-		forget_kind(w, kind);
+		for (struct map_entry *e = map_next(&w->by_owner, NULL); e; e = map_next(&w->by_owner, e)) {
+			struct written *written = e->value;
+			written->versions[kind] = 0;
+		}
 	}
 	w->last_seen[kind] = seen;
 	return seen;

@@ -96,13 +96,6 @@ static void reconstruct_history(struct pass *p)
 
 /* ---- 2: template updates ---- */
 
-static struct revision *pass_keep(struct pass *p, const struct revision *r)
-{
-	struct revision *kept = arena_new(p->arena, struct revision);
-	*kept = *r;
-	return kept;
-}
-
 /* Returns true if the revision exists under that name and belongs to this set. */
 static bool create_revision(struct pass *p, const struct history_choice *choice, bool *ret_collides)
 {
@@ -159,7 +152,9 @@ static struct revision *choose_update(struct pass *p)
 			return NULL;
 		}
 		if (carry_out(p, &choice, &collides)) {
-			return pass_keep(p, &choice.revision);
+			struct revision *kept = arena_new(p->arena, struct revision);
+			*kept = choice.revision;
+			return kept;
 		}
 		if (collides) {
 			p->problem = (struct str){0};
@@ -581,16 +576,6 @@ static const struct member *first_unhealthy(const struct pass *p)
 	return NULL;
 }
 
-/* Stops counting the deleted pod as current. Upstream counts it until it sees the deletion, and
- * without a partition that count chooses revisions. If a Parallel set is scaled and updated at
- * once, another deleted pod could return in the old revision, to be replaced again. */
-static void uncount_condemned(struct pass *p, const struct member *m, enum step step)
-{
-	if (step == STEP_ACTED && !p->set.follows_seed) {
-		p->status.current -= is_made_from(m, p->current);
-	}
-}
-
 static enum step scale_down(struct pass *p)
 {
 	const struct member *unhealthy = first_unhealthy(p);
@@ -608,7 +593,12 @@ static enum step scale_down(struct pass *p)
 			return STEP_WAIT;
 		}
 		enum step step = m->is_terminating ? STEP_ON : delete_pod(p, m);
-		uncount_condemned(p, m, step);
+		/* Stops counting the deleted pod as current. Upstream counts it until it sees the deletion, and
+		 * without a partition that count chooses revisions. If a Parallel set is scaled and updated at
+		 * once, another deleted pod could return in the old revision, to be replaced again. */
+		if (step == STEP_ACTED && !p->set.follows_seed) {
+			p->status.current -= is_made_from(m, p->current);
+		}
 		if (step == STEP_FAILED || !p->set.is_parallel) {
 			return step;
 		}
