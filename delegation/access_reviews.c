@@ -217,23 +217,6 @@ static void review_add_resource(struct buf *out, const struct authz_attributes *
 	buf_addc(out, '}');
 }
 
-static void review_add_path(struct buf *out, const struct authz_attributes *at)
-{
-	review_begin_member(out, "nonResourceAttributes");
-	buf_addc(out, '{');
-	review_add_text(out, "path", at->path);
-	review_add_text(out, "verb", at->verb);
-	buf_addc(out, '}');
-}
-
-static void review_add_extra(struct buf *out, const struct user *u, struct arena *a)
-{
-	if (u->n_extra) {
-		review_begin_member(out, "extra");
-		json_encode(out, user_extra_json(u, a));
-	}
-}
-
 bool access_body(struct buf *out, const struct authz_attributes *at, struct arena *a)
 {
 	BUF_LITERAL(
@@ -241,11 +224,18 @@ bool access_body(struct buf *out, const struct authz_attributes *at, struct aren
 	if (at->is_resource) {
 		review_add_resource(out, at, a);
 	} else {
-		review_add_path(out, at);
+		review_begin_member(out, "nonResourceAttributes");
+		buf_addc(out, '{');
+		review_add_text(out, "path", at->path);
+		review_add_text(out, "verb", at->verb);
+		buf_addc(out, '}');
 	}
 	review_add_text(out, "user", at->user->name);
 	review_add_list(out, "groups", at->user->groups, at->user->n_groups);
-	review_add_extra(out, at->user, a);
+	if (at->user->n_extra) {
+		review_begin_member(out, "extra");
+		json_encode(out, user_extra_json(at->user, a));
+	}
 	review_add_text(out, "uid", at->user->uid);
 	return BUF_LITERAL(out, "}}");
 }

@@ -378,16 +378,6 @@ static void flight_close(struct flights *f, struct flight *flight)
 	}
 }
 
-/* Moves the flight's waiters to the caller's list. Under the lock. */
-static void flight_take_waiting(struct flights *f, struct flight *flight, struct list *ret)
-{
-	list_init(ret);
-	list_splice(ret, &flight->waiting);
-	list_for_each(it, ret) {
-		flight_count_out(f, list_entry(it, struct waiting, link));
-	}
-}
-
 static void flight_on_try(struct call *c, int code, int64_t duration_ns)
 {
 	struct flights *f = container_of(c, struct flight, call)->owner;
@@ -469,7 +459,11 @@ static void flight_land(struct flights *f, struct flight *flight, struct finding
 	struct list waiting;
 	pthread_mutex_lock(&f->lock);
 	flight_close(f, flight);
-	flight_take_waiting(f, flight, &waiting);
+	list_init(&waiting);
+	list_splice(&waiting, &flight->waiting);
+	list_for_each(it, &waiting) {
+		flight_count_out(f, list_entry(it, struct waiting, link));
+	}
 	flight_uncount(f, flight);
 	if (found->value) {
 		list_for_each(it, &waiting) {
@@ -662,15 +656,6 @@ static void flights_doom(struct list *flights, struct list *doomed)
 	}
 }
 
-static void flights_end_all(struct flights *f)
-{
-	struct list doomed;
-	list_init(&doomed);
-	flights_doom(&f->queue, &doomed);
-	flights_doom(&f->running, &doomed);
-	flights_end_doomed(f, &doomed);
-}
-
 static void flights_on_wake(struct client_task *t)
 {
 	struct flights *f = container_of(t, struct flights, wake);
@@ -686,7 +671,11 @@ static void flights_on_wake(struct client_task *t)
 	pthread_mutex_unlock(&f->lock);
 
 	if (is_stopped) {
-		flights_end_all(f);
+		struct list doomed;
+		list_init(&doomed);
+		flights_doom(&f->queue, &doomed);
+		flights_doom(&f->running, &doomed);
+		flights_end_doomed(f, &doomed);
 		return;
 	}
 	flights_begin_some(f);
@@ -797,13 +786,6 @@ static struct flight *flights_join(struct flights *f, const struct flight_reques
 	return may_wait(f, flight->turn.source) ? flight : NULL;
 }
 
-/* Under the lock. */
-static void flights_refuse(const struct flights *f, struct question *q)
-{
-	q->is_turned_away = !f->is_stopped;
-	q->failure = f->is_stopped ? STR("this server is stopping") : STR("too many reviews are under way");
-}
-
 /* Returns true when the client's thread does not know of this deadline: the flight is new, or
  * the deadline is its earliest. Under the lock. */
 static bool is_deadline_sooner(struct flights *f, struct flight *flight, int64_t deadline_ms)
@@ -833,7 +815,8 @@ bool flights_ask(struct flights *f, struct question *q, const struct flight_requ
 		must_wake = is_deadline_sooner(f, flight, flight_deadline(flight, q)) && flights_must_post(f);
 	}
 	if (!flight && !is_answered) {
-		flights_refuse(f, q);
+		q->is_turned_away = !f->is_stopped;
+		q->failure = f->is_stopped ? STR("this server is stopping") : STR("too many reviews are under way");
 	}
 	pthread_mutex_unlock(&f->lock);
 

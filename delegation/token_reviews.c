@@ -47,16 +47,6 @@ static void token_metrics_hit(struct token_metrics *m, int64_t duration_ns)
 	histogram_add(&m->hits, &token_bounds, (uint64_t)duration_ns);
 }
 
-static void token_metrics_missed(struct token_metrics *m, int64_t duration_ns)
-{
-	histogram_add(&m->misses, &token_bounds, (uint64_t)duration_ns);
-}
-
-static void token_metrics_fetched(struct token_metrics *m, bool is_answer)
-{
-	atomic_fetch_add_explicit(is_answer ? &m->n_fetched : &m->n_failed, 1, memory_order_relaxed);
-}
-
 static void write_pair(struct buf *out, const char *name, const char *type, const char *first, uint64_t n_first,
 	const char *second, uint64_t n_second)
 {
@@ -230,13 +220,13 @@ static void on_try(void *ctx, int code, int64_t duration_ns)
 static void on_end(void *ctx, bool is_answer)
 {
 	struct token_reviews *t = ctx;
-	token_metrics_fetched(&t->metrics, is_answer);
+	atomic_fetch_add_explicit(is_answer ? &t->metrics.n_fetched : &t->metrics.n_failed, 1, memory_order_relaxed);
 }
 
 static void on_wait(void *ctx, int64_t duration_ns)
 {
 	struct token_reviews *t = ctx;
-	token_metrics_missed(&t->metrics, duration_ns);
+	histogram_add(&t->metrics.misses, &token_bounds, (uint64_t)duration_ns);
 }
 
 /* ---- asking ---- */

@@ -136,12 +136,6 @@ static bool round_need_labels(struct webhook_round *r)
 
 /* ---- matching ---- */
 
-static enum round_match round_refuse(struct webhook_round *r, const struct status *st)
-{
-	r->q->st = *st;
-	return ROUND_REFUSED;
-}
-
 static enum round_match round_refuse_selector(struct webhook_round *r, struct str problem)
 {
 	status_init(&r->q->st, r->q->base.arena);
@@ -161,7 +155,8 @@ static enum round_match round_match_namespace(struct webhook_round *r, const str
 		return ROUND_WAITS;
 	}
 	if (r->labels_problem.code) {
-		return round_refuse(r, &r->labels_problem);
+		r->q->st = r->labels_problem;
+		return ROUND_REFUSED;
 	}
 	return webhook_selects(&h->namespaces, r->labels, r->n_labels) ? ROUND_YES : ROUND_NO;
 }
@@ -240,15 +235,6 @@ static void round_annotate_for(struct webhook_round *r, const struct webhook *h,
 	}
 }
 
-static void round_keep_words(struct webhook_round *r, const struct webhook_call *c)
-{
-	const struct json *warning;
-	round_annotate_for(r, c->hook, c->answer.annotations);
-	for (uint32_t i = 0; (warning = list_item(c->answer.warnings, i)); i++) {
-		round_warn(r, json_text(warning));
-	}
-}
-
 static bool round_has_time(struct webhook_round *r)
 {
 	if (clock_mono_ms() < r->q->base.deadline_ms) {
@@ -266,7 +252,11 @@ bool round_take(struct webhook_round *r, const struct webhook_call *c, const cha
 		r->q->base.failure = STR("this server is stopping");
 		return false;
 	}
-	round_keep_words(r, c);
+	const struct json *warning;
+	round_annotate_for(r, c->hook, c->answer.annotations);
+	for (uint32_t i = 0; (warning = list_item(c->answer.warnings, i)); i++) {
+		round_warn(r, json_text(warning));
+	}
 	webhook_metrics_count(r->means->metrics, c->hook, r->q, &c->answer, c->duration_ns);
 	assert((c->answer.outcome == OUTCOME_ALLOWED) == (c->answer.status.code == 0));
 	if (c->answer.outcome == OUTCOME_ALLOWED) {
@@ -359,14 +349,6 @@ static void note_mutation(struct webhook_round *r, const struct webhook_patched 
 
 /* ---- what an answer does ---- */
 
-static void mutation_want_again(struct mutation *m, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		m->are_wanted[i] = m->are_wanted[i] || m->were_asked[i];
-		m->were_asked[i] = false;
-	}
-}
-
 /* Takes the answer. Returns false when the question is answered. */
 static bool mutation_take_answer(struct webhook_round *r)
 {
@@ -387,7 +369,10 @@ static bool mutation_take_answer(struct webhook_round *r)
 	if (patched.has_changed) {
 		m->has_changed = true;
 		/* Only those that saw the object before the change: later ones see it anyway. */
-		mutation_want_again(m, r->set->n);
+		for (size_t i = 0; i < r->set->n; i++) {
+			m->are_wanted[i] = m->are_wanted[i] || m->were_asked[i];
+			m->were_asked[i] = false;
+		}
 	}
 	m->were_asked[m->at] = m->were_asked[m->at] || c->hook->is_reinvocable;
 	m->at++;

@@ -45,13 +45,6 @@ static void fail_stopping(struct webhook_question *q)
 
 /* ---- the beginning ---- */
 
-static bool round_refuse_all(struct webhook_round *r)
-{
-	status_init(&r->q->st, r->q->base.arena);
-	status_internal(&r->q->st, "there are more admission webhooks than this server can ask");
-	return true;
-}
-
 /* Takes the set. Returns false when something is not known yet. */
 static bool round_take_set(struct webhooks *w, struct webhook_round *r)
 {
@@ -69,7 +62,9 @@ static bool round_begin(struct webhook_round *r)
 {
 	assert(r->set && r->set->n <= WEBHOOKS_MAX);
 	if (r->set->is_over) {
-		return round_refuse_all(r);
+		status_init(&r->q->st, r->q->base.arena);
+		status_internal(&r->q->st, "there are more admission webhooks than this server can ask");
+		return true;
 	}
 	if (r->q->phase == WEBHOOKS_MUTATING) {
 		round_mutate(r);

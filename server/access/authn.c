@@ -371,11 +371,6 @@ static bool csv_at_newline(const struct csv *c)
 	return csv_at(c, '\n') || str_starts(c->rest, STR("\r\n"));
 }
 
-static void csv_skip_newline(struct csv *c)
-{
-	csv_skip(c, csv_at(c, '\r') ? 2 : 1);
-}
-
 static int csv_quoted_field(struct csv *c, struct str *ret)
 {
 	char *out = arena_text(c->arena, c->rest.n);
@@ -510,7 +505,7 @@ static int tokens_read(struct tokens *t, struct csv *c)
 	while (c->rest.n > 0) {
 		/* encoding/csv skips empty lines. */
 		if (csv_at_newline(c)) {
-			csv_skip_newline(c);
+			csv_skip(c, csv_at(c, '\r') ? 2 : 1);
 			continue;
 		}
 		struct record record;

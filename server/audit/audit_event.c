@@ -142,15 +142,6 @@ static void add_object(struct buf *out, const struct audit_object *o)
 	close_object(out, start);
 }
 
-static void add_status(struct buf *out, const struct audit_event *e)
-{
-	BUF_LITERAL(out, ",\"responseStatus\":{\"metadata\":{},");
-	buf_add_str(out, e->status);
-	BUF_LITERAL(out, "\"code\":");
-	buf_add_int(out, e->code);
-	buf_addc(out, '}');
-}
-
 static void add_annotations(struct buf *out, const struct audit_event *e)
 {
 	if (e->n_annotations == 0) {
@@ -183,7 +174,11 @@ bool audit_event_encode(struct buf *out, const struct audit_event *e)
 		add_object(out, e->object);
 	}
 	if (e->has_status) {
-		add_status(out, e);
+		BUF_LITERAL(out, ",\"responseStatus\":{\"metadata\":{},");
+		buf_add_str(out, e->status);
+		BUF_LITERAL(out, "\"code\":");
+		buf_add_int(out, e->code);
+		buf_addc(out, '}');
 	}
 	add_raw_if_any(out, "requestObject", e->request_object);
 	add_raw_if_any(out, "responseObject", e->response_object);

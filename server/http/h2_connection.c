@@ -561,15 +561,6 @@ static void end_tls(struct h2_connection *c)
 	c->tls = NULL;
 }
 
-static void end_streams(struct h2_connection *c)
-{
-	list_for_each_safe(it, &c->streams) {
-		h2_stream_lost(list_entry(it, struct h2_stream, link));
-	}
-	nghttp2_session_del(c->session);
-	c->session = NULL;
-}
-
 static void free_connection(struct h2_connection *c)
 {
 	struct http_server *s = server_of(c);
@@ -595,7 +586,11 @@ static void free_connection(struct h2_connection *c)
 static void connection_end(struct h2_connection *c)
 {
 	if (c->session) {
-		end_streams(c);
+		list_for_each_safe(it, &c->streams) {
+			h2_stream_lost(list_entry(it, struct h2_stream, link));
+		}
+		nghttp2_session_del(c->session);
+		c->session = NULL;
 	}
 	if (c->tls) {
 		end_tls(c);

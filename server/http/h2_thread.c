@@ -116,13 +116,6 @@ void h2_thread_enqueue(struct h2_connection *c)
 	}
 }
 
-static void know(struct h2_thread *t, struct h2_connection *c)
-{
-	if (list_is_empty(&c->link)) {
-		list_append(&t->connections, &c->link);
-	}
-}
-
 static void wait_for_events(struct h2_thread *t)
 {
 	struct epoll_event events[MAX_EVENTS];
@@ -136,7 +129,9 @@ static void wait_for_events(struct h2_thread *t)
 	for (int i = 0; i < n; i++) {
 		struct h2_connection *c = events[i].data.ptr;
 		if (c) {
-			know(t, c);
+			if (list_is_empty(&c->link)) {
+				list_append(&t->connections, &c->link);
+			}
 			h2_connection_on_events(c, events[i].events);
 			h2_thread_enqueue(c);
 		} else {
@@ -179,14 +174,6 @@ static void give_way(struct h2_thread *t)
 	}
 }
 
-static void begin_drain(struct h2_thread *t)
-{
-	t->is_draining = true;
-	list_for_each(it, &t->connections) {
-		h2_connection_leave(list_entry(it, struct h2_connection, link));
-	}
-}
-
 static void sweep(struct h2_thread *t, int64_t interval_ms, int64_t *next_ms)
 {
 	if (t->now_ms < *next_ms) {
@@ -206,7 +193,10 @@ static void *h2_main(void *arg)
 	while (!atomic_load_explicit(&t->is_stopping, memory_order_acquire)) {
 		wait_for_events(t);
 		if (!t->is_draining && atomic_load_explicit(&t->server->is_draining, memory_order_acquire)) {
-			begin_drain(t);
+			t->is_draining = true;
+			list_for_each(it, &t->connections) {
+				h2_connection_leave(list_entry(it, struct h2_connection, link));
+			}
 		}
 		sweep(t, t->sweep_ms, &next_sweep);
 		if (atomic_exchange_explicit(&t->has_evicted, false, memory_order_acquire)) {

@@ -203,17 +203,13 @@ static void pump_stream_enqueue(struct pump_thread *t, struct pump_stream *s)
 	list_append(&t->runnable, &s->link);
 }
 
-/* libmicrohttpd corks sockets under TLS, and leaves them so where the head was not the first answer: what follows would wait for 200 ms. */
-static void uncork(int fd)
-{
-	setsockopt(fd, IPPROTO_TCP, TCP_CORK, &(int){0}, sizeof(int));
-}
-
 static void register_stream(struct pump_thread *t, struct pump_stream *s)
 {
 	struct epoll_event event = {.events = EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = s};
 	s->is_registered = true;
-	uncork(s->fd);
+	/* libmicrohttpd corks sockets under TLS, and leaves them so where the head was not the first answer:
+	 * what follows would wait for 200 ms. */
+	setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &(int){0}, sizeof(int));
 	if (epoll_ctl(t->epoll, EPOLL_CTL_ADD, s->fd, &event) < 0) {
 		s->is_gone = true;
 	}

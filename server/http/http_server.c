@@ -407,16 +407,6 @@ void http_server_admit(struct http_server *s, int fd)
 	keeper_admit(s->keeper, fd, (const struct sockaddr *)&nobody, sizeof(nobody));
 }
 
-/* Nobody has been here yet: the server_probe does not count. */
-static void reset_stats(struct http_server *s)
-{
-	_Atomic uint64_t *const counters[] = {&s->connections_total, &s->handshakes_failed, &s->requests_total,
-		&s->requests_invalid, &s->bytes_sent, &s->http2_connections, &s->http2_abuses, &s->http2_refused};
-	for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
-		atomic_store_explicit(counters[i], 0, memory_order_relaxed);
-	}
-}
-
 /* The connection must be gone before the server_probe's handler is: shut down at our end, it goes by
  * itself. */
 static int server_probe_on(struct http_server *s, const int ends[2], struct buf *reason)
@@ -446,7 +436,12 @@ static int server_probe(struct http_server *s, struct buf *err)
 	s->options.handler = probe_handler;
 	int r = server_probe_on(s, ends, &reason);
 	s->options.handler = handler;
-	reset_stats(s);
+	/* Nobody has been here yet: this probe does not count. */
+	_Atomic uint64_t *const counters[] = {&s->connections_total, &s->handshakes_failed, &s->requests_total,
+		&s->requests_invalid, &s->bytes_sent, &s->http2_connections, &s->http2_abuses, &s->http2_refused};
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
+		atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+	}
 	if (r == -EPROTO) {
 		buf_printf(err,
 			"no TLS client can connect with the certificate %s (%.*s): does its key usage allow signatures?",

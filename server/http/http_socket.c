@@ -226,15 +226,6 @@ static ssize_t wire_on_pull(gnutls_transport_ptr_t p, void *data, size_t n)
 	return r;
 }
 
-static void wire_hold(struct wire *w, const giovec_t *pieces, size_t n, size_t total)
-{
-	w->held = mem_alloc(total);
-	for (size_t i = 0; i < n; i++) {
-		memcpy(w->held + w->held_n, pieces[i].iov_base, pieces[i].iov_len);
-		w->held_n += pieces[i].iov_len;
-	}
-}
-
 /* How much of what came behind the held record was sent, when `sent` bytes were in all. Nothing: then the caller has to come again. */
 static ssize_t wire_settle_held(struct wire *w, size_t sent)
 {
@@ -276,7 +267,11 @@ static ssize_t wire_hold_or_send(struct wire *w, const giovec_t *pieces, size_t 
 	bool will_follow = w->will_follow;
 	w->will_follow = false;
 	if (will_follow && !w->held && total <= HOLD_MAX) {
-		wire_hold(w, pieces, n, total);
+		w->held = mem_alloc(total);
+		for (size_t i = 0; i < n; i++) {
+			memcpy(w->held + w->held_n, pieces[i].iov_base, pieces[i].iov_len);
+			w->held_n += pieces[i].iov_len;
+		}
 		return (ssize_t)total;
 	}
 	return wire_send_pieces(w, pieces, n);

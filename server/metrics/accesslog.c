@@ -160,17 +160,12 @@ void accesslog_write(struct accesslog *l, const struct accesslog_entry *e)
 
 /* ---- the writer ---- */
 
-static void add_lost(struct buf *out, uint64_t n, enum log_format format)
-{
-	buf_printf(out, format == LOG_JSON ? "{\"lost\":%llu}\n" : "lost=%llu\n", (unsigned long long)n);
-}
-
 static void write_lines(void *ctx, struct buf *lines)
 {
 	struct accesslog *l = ctx;
 	uint64_t n_lost = atomic_exchange_explicit(&l->n_lost, 0, memory_order_relaxed);
 	if (n_lost > 0) {
-		add_lost(lines, n_lost, l->format);
+		buf_printf(lines, l->format == LOG_JSON ? "{\"lost\":%llu}\n" : "lost=%llu\n", (unsigned long long)n_lost);
 	}
 	file_write(l->fd, buf_str(lines)); /* a log that cannot be written must not stop the server */
 }

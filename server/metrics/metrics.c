@@ -187,13 +187,6 @@ static void series_count_code(struct series *s, unsigned code)
 	}
 }
 
-static void series_table_done(struct series_table *t)
-{
-	for (size_t i = 0; i < SERIES_MAX; i++) {
-		series_free(atomic_load_explicit(&t->slots[i], memory_order_relaxed));
-	}
-}
-
 /* ---- writing ---- */
 
 static void add_label_value(struct buf *out, struct str value)
@@ -421,13 +414,6 @@ static void write_family(struct buf *out, const struct family *f, struct series_
 	write_one(out, f, &t->other);
 	if (out->n == headed) {
 		buf_truncate(out, start);
-	}
-}
-
-static void series_write(struct buf *out, struct series_table *t)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(series_families); i++) {
-		write_family(out, &series_families[i], t);
 	}
 }
 
@@ -663,7 +649,9 @@ static void write_sources(struct buf *out, struct metrics *m)
 
 bool metrics_write(struct metrics *m, struct buf *out)
 {
-	series_write(out, &m->table);
+	for (size_t i = 0; i < ARRAY_SIZE(series_families); i++) {
+		write_family(out, &series_families[i], &m->table);
+	}
 	write_load(out, m);
 	for (size_t i = 0; i < ARRAY_SIZE(attempts_families); i++) {
 		write_attempts(out, m, &attempts_families[i]);
@@ -685,7 +673,9 @@ struct metrics *metrics_new(void)
 struct metrics *metrics_free(struct metrics *m)
 {
 	if (m) {
-		series_table_done(&m->table);
+		for (size_t i = 0; i < SERIES_MAX; i++) {
+			series_free(atomic_load_explicit(&m->table.slots[i], memory_order_relaxed));
+		}
 		pthread_mutex_destroy(&m->lock);
 		mem_free(m);
 	}

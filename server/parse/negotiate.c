@@ -190,16 +190,6 @@ static bool goes_before(const struct clause *a, const struct clause *b)
 		(!str_is(a->subtype, "*") && str_is(b->subtype, "*"));
 }
 
-static void insert_clause(struct clause *clauses, size_t n, const struct clause *c)
-{
-	size_t i = n;
-
-	for (; i > 0 && goes_before(c, &clauses[i - 1]); i--) {
-		clauses[i] = clauses[i - 1];
-	}
-	clauses[i] = *c;
-}
-
 static size_t parse_accept(struct str accept, struct clause clauses[CLAUSES_MAX])
 {
 	struct str element;
@@ -209,7 +199,12 @@ static size_t parse_accept(struct str accept, struct clause clauses[CLAUSES_MAX]
 	while (accept.n > 0 && n < CLAUSES_MAX) {
 		str_cut(accept, ',', &element, &accept);
 		if (parse_clause(element, &c)) {
-			insert_clause(clauses, n, &c);
+			size_t i = n;
+
+			for (; i > 0 && goes_before(&c, &clauses[i - 1]); i--) {
+				clauses[i] = clauses[i - 1];
+			}
+			clauses[i] = c;
 			n++;
 		}
 	}

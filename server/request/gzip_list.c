@@ -311,15 +311,6 @@ static char *put_stored(struct gzip_list *g, char *p, struct str text, bool is_l
 	return p + STORED_HEAD + text.n;
 }
 
-static struct bytes *make_head(struct gzip_list *g)
-{
-	struct bytes *b = bytes_new(GZIP_HEAD.n + STORED_HEAD + g->head.n);
-
-	memcpy(b->p, GZIP_HEAD.p, GZIP_HEAD.n);
-	put_stored(g, b->p + GZIP_HEAD.n, g->head, false);
-	return b;
-}
-
 static struct bytes *make_tail(struct gzip_list *g)
 {
 	struct bytes *b = bytes_new(STORED_HEAD + g->tail.n + GZIP_TAIL_SIZE);
@@ -355,7 +346,11 @@ static struct bytes *next_chunk(struct gzip_list *g)
 {
 	if (!g->has_head) {
 		g->has_head = true;
-		return make_head(g);
+		struct bytes *b = bytes_new(GZIP_HEAD.n + STORED_HEAD + g->head.n);
+
+		memcpy(b->p, GZIP_HEAD.p, GZIP_HEAD.n);
+		put_stored(g, b->p + GZIP_HEAD.n, g->head, false);
+		return b;
 	}
 	if (g->item < g->n_items) {
 		return next_run(g);

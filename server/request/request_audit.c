@@ -274,16 +274,6 @@ static void request_audit_strip_answer(struct request_audit *e)
 	arena_done(&a);
 }
 
-/* Cuts the newline at the answer's end: in an event it is not part of the object. */
-static void request_audit_trim_answer(struct request_audit *e)
-{
-	struct buf *b = &e->answered;
-
-	if (b->n > 0 && b->p[b->n - 1] == '\n') {
-		buf_truncate(b, b->n - 1);
-	}
-}
-
 /* A text that did not fit is no JSON. */
 static void request_audit_settle(struct request_audit *e)
 {
@@ -294,7 +284,12 @@ static void request_audit_settle(struct request_audit *e)
 		return;
 	}
 	e->is_settled = true;
-	request_audit_trim_answer(e);
+	/* Cuts the newline at the answer's end: in an event it is not part of the object. */
+	struct buf *b = &e->answered;
+
+	if (b->n > 0 && b->p[b->n - 1] == '\n') {
+		buf_truncate(b, b->n - 1);
+	}
 	request_audit_strip_answer(e);
 	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
 		if (bodies[i]->is_over) {

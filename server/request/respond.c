@@ -13,16 +13,6 @@
 
 #include <assert.h>
 
-static void add_warnings(struct request *q)
-{
-	const struct str *headers;
-	size_t n = warnings_to_headers(&headers, q->warnings, q->n_warnings, q->a);
-
-	for (size_t i = 0; i < n; i++) {
-		http_add_header(q->x, "Warning", headers[i]);
-	}
-}
-
 void reply_headers(struct request *q, struct str content_type)
 {
 	timing_pass(q, STEP_ENCODED);
@@ -30,7 +20,12 @@ void reply_headers(struct request *q, struct str content_type)
 	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
 	http_add_header(q->x, "Content-Type", content_type);
 	if (q->n_warnings > 0) {
-		add_warnings(q);
+		const struct str *headers;
+		size_t n = warnings_to_headers(&headers, q->warnings, q->n_warnings, q->a);
+
+		for (size_t i = 0; i < n; i++) {
+			http_add_header(q->x, "Warning", headers[i]);
+		}
 	}
 }
 

@@ -33,15 +33,6 @@ static enum decision create_exists(struct request *q, const struct write *w)
 	return DECIDE_REFUSE;
 }
 
-static void create_generate(struct request *q, struct creation *c)
-{
-	c->sent->meta.name = STR("");
-	meta_generate_name(&c->sent->meta, q->a);
-	c->generated++;
-	c->name = c->sent->meta.name = arena_dup(c->write.arena, c->sent->meta.name);
-	write_rename(q, &c->write, c->name);
-}
-
 static int create_read(struct request *q, struct creation *c, enum field_validation validation)
 {
 	struct body body;
@@ -68,7 +59,11 @@ static enum decision create_decide(struct request *q, struct write *w)
 		return DECIDE_REFUSE;
 	}
 	if (w->present && c->is_generated && c->generated < GENERATE_ATTEMPTS_MAX) {
-		create_generate(q, c);
+		c->sent->meta.name = STR("");
+		meta_generate_name(&c->sent->meta, q->a);
+		c->generated++;
+		c->name = c->sent->meta.name = arena_dup(c->write.arena, c->sent->meta.name);
+		write_rename(q, &c->write, c->name);
 	}
 	w->object = object_copy(c->sent, q->a);
 	if (write_admit_create(q, w, &c->rules)) {

@@ -315,16 +315,6 @@ static int delete_read_body(struct request *q, struct json **ret)
 	return 0;
 }
 
-/* Before the object is looked for, as in kube-apiserver. */
-static void delete_warn(struct request *q, const struct delete_options *o)
-{
-	const char *warning = q->route.kind->orphans_warning;
-
-	if (warning && !o->has_orphan_dependents && o->propagation == PROPAGATE_DEFAULT) {
-		request_warn(q, str_of(warning));
-	}
-}
-
 /* Any body makes the query's options void, as in kube-apiserver. */
 static int delete_parse(struct request *q, struct deletion *d)
 {
@@ -336,7 +326,12 @@ static int delete_parse(struct request *q, struct deletion *d)
 	}
 	d->body = json_is(body, JSON_OBJECT) ? body : NULL;
 	q->is_dry_run = d->options.dry_run;
-	delete_warn(q, &d->options);
+	/* Before the object is looked for, as in kube-apiserver. */
+	const char *warning = q->route.kind->orphans_warning;
+
+	if (warning && !d->options.has_orphan_dependents && d->options.propagation == PROPAGATE_DEFAULT) {
+		request_warn(q, str_of(warning));
+	}
 	return 0;
 }
 

@@ -466,29 +466,6 @@ static void watching_stream(struct watching *w)
 	http_reply_stream(w->q->x, 200, HTTP_LENGTH_UNKNOWN, true, &watching_ops, w);
 }
 
-/* A start that is gone, or has not come, is reported inside the stream, as in kube-apiserver. */
-static void watching_error(struct watching *w)
-{
-	assert(!w->watcher && !w->snapshot && w->q->st.code != 0);
-	watching_make_error(w);
-	watching_stream(w);
-}
-
-static void watching_too_old(struct watching *w, int64_t from)
-{
-	watching_make_expired(w, from);
-	watching_stream(w);
-}
-
-static void watching_too_many(struct watching *w)
-{
-	status_set(&w->q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many watches, please try again later.");
-	w->q->st.retry_after_s = 1;
-	buf_done(&w->made);
-	w->snapshot = cache_snapshot_unref(w->snapshot);
-	reply_status(w->q);
-}
-
 /* resumes: the client has named the revision. */
 static void watching_open(struct watching *w, int64_t from, bool resumes)
 {
@@ -503,9 +480,14 @@ static void watching_open(struct watching *w, int64_t from, bool resumes)
 	int r = cache_watch_open(q->server->options.cache, &w->watcher, &options);
 
 	if (r == CACHE_EXPIRED) {
-		watching_too_old(w, from);
+		watching_make_expired(w, from);
+		watching_stream(w);
 	} else if (r < 0) {
-		watching_too_many(w);
+		status_set(&w->q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many watches, please try again later.");
+		w->q->st.retry_after_s = 1;
+		buf_done(&w->made);
+		w->snapshot = cache_snapshot_unref(w->snapshot);
+		reply_status(w->q);
 	} else {
 		w->shown_revision = from;
 		watching_stream(w);
@@ -536,7 +518,10 @@ static bool watching_waited(struct request *q)
 	struct watching *w = q->state;
 	if (q->wait.wanted > 0) {
 		request_set_future_version(q, q->wait.wanted);
-		watching_error(w);
+		/* A start that is gone, or has not come, is reported inside the stream, as in kube-apiserver. */
+		assert(!w->watcher && !w->snapshot && w->q->st.code != 0);
+		watching_make_error(w);
+		watching_stream(w);
 	} else {
 		buf_done(&w->made);
 		request_storage_failed(q, q->wait.result, q->wait.message, false);
