@@ -113,7 +113,10 @@ static const char *new_errors(struct api_world *w, const char *metadata)
 	o->meta.ns = STR("default");
 	field_errors_init(&e, &w->a);
 	validate_meta(o->kind, &o->meta, &e);
-	status_invalid(&w->st, STR("apps"), STR("ControllerRevision"), o->meta.name, &e);
+	status_init(&w->st, &w->a);
+	if (e.n > 0) {
+		status_invalid(&w->st, STR("apps"), STR("ControllerRevision"), o->meta.name, &e);
+	}
 	struct buf lines;
 	buf_init(&lines, 1 << 20);
 	for (size_t i = 0; i < w->st.n_causes; i++) {
@@ -275,7 +278,10 @@ static size_t update_errors(struct api_world *w, const char *old_metadata, const
 	field_errors_init(&e, &w->a);
 	validate_meta_update(o->kind, &o->meta, &old->meta, &e);
 	o->kind->validate_update(o, old, &e);
-	status_invalid(&w->st, STR("apps"), STR("ControllerRevision"), o->meta.name, &e);
+	status_init(&w->st, &w->a);
+	if (e.n > 0) {
+		status_invalid(&w->st, STR("apps"), STR("ControllerRevision"), o->meta.name, &e);
+	}
 	for (size_t i = 0; i < w->st.n_causes; i++) {
 		assert_str(w->st.causes[i].field, expected_field);
 		assert_str(w->st.causes[i].message, expected_message);
