@@ -331,6 +331,15 @@ void field_invalid_str(struct field_errors *e, struct str path, struct str bad, 
 	field_errors_add(e, FIELD_INVALID, path, quote(e->arena, bad), detail);
 }
 
+void field_type_invalid(struct field_errors *e, struct str path, const struct json *bad, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	struct str detail = arena_vprintf(e->arena, format, ap);
+	va_end(ap);
+	field_errors_add(e, FIELD_TYPE_INVALID, path, print_bad_value(e->arena, bad), detail);
+}
+
 void field_required(struct field_errors *e, struct str path, const char *format, ...)
 {
 	va_list ap;
@@ -387,13 +396,15 @@ void field_too_long(struct field_errors *e, struct str path, int64_t max)
 {
 	assert(max > 0);
 	field_errors_add(e, FIELD_TOO_LONG, path, (struct str){0},
-		arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));
+		max < 0 ? STR("value is too long")
+			: arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));
 }
 
 void field_too_many(struct field_errors *e, struct str path, int64_t n, int64_t max)
 {
 	field_errors_add(e, FIELD_TOO_MANY, path, arena_printf(e->arena, "%lld", (long long)n),
-		arena_printf(e->arena, "must have at most %lld items", (long long)max));
+		max < 0 ? STR("has too many items")
+			: arena_printf(e->arena, "must have at most %lld %s", (long long)max, max == 1 ? "item" : "items"));
 }
 
 void field_invalid_whole(struct field_errors *e, struct str path, const char *format, ...)
@@ -403,6 +414,19 @@ void field_invalid_whole(struct field_errors *e, struct str path, const char *fo
 	struct str detail = arena_vprintf(e->arena, format, ap);
 	va_end(ap);
 	field_errors_add(e, FIELD_INVALID_WHOLE, path, (struct str){0}, detail);
+}
+
+void field_errors_add_below(struct field_errors *e, struct str to, struct str from, const struct field_errors *found)
+{
+	for (size_t i = 0; i < found->n; i++) {
+		const struct field_error *error = &found->v[i];
+		struct str path = error->path;
+		assert(str_starts(path, from));
+		path = (struct str){path.p + from.n, path.n - from.n};
+		field_errors_add(e, error->type, arena_printf(e->arena, STR_FMT STR_FMT, STR_ARG(to), STR_ARG(path)),
+			error->bad_value, error->detail);
+	}
+	e->n_left_out += found->n_left_out;
 }
 
 struct str field_path(struct arena *a, struct str parent, const char *child)
@@ -433,6 +457,18 @@ static void print_error_body(struct buf *out, const struct field_error *e)
 		buf_adds(out, ": ");
 		buf_add_str(out, e->detail);
 	}
+}
+
+struct str field_error_text(const struct field_error *error, struct arena *a)
+{
+	struct buf out;
+	buf_init(&out, TEXT_MAX);
+	buf_add_str(&out, error->path);
+	buf_adds(&out, ": ");
+	print_error_body(&out, error);
+	struct str text = arena_dup(a, buf_str(&out));
+	buf_done(&out);
+	return text;
 }
 
 /* Prints each distinct error once; returns how many. */

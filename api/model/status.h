@@ -108,6 +108,9 @@ void field_errors_init(struct field_errors *e, struct arena *a);
 /* bad: the value as a JSON node, printed the way upstream's field.Error does for its type; NULL prints null. */
 void field_invalid(struct field_errors *e, struct str path, const struct json *bad, const char *format, ...) _printf_(4, 5);
 void field_invalid_str(struct field_errors *e, struct str path, struct str bad, const char *format, ...) _printf_(4, 5);
+/* Adds the error for a value of a wrong type, whose reason is FieldValueTypeInvalid. */
+void field_type_invalid(struct field_errors *e, struct str path, const struct json *bad, const char *format, ...)
+	_printf_(4, 5);
 void field_required(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 void field_duplicate(struct field_errors *e, struct str path, const struct json *bad);
 void field_not_found(struct field_errors *e, struct str path, struct str bad);
@@ -120,6 +123,10 @@ void field_too_long(struct field_errors *e, struct str path, int64_t max);
 void field_too_many(struct field_errors *e, struct str path, int64_t n, int64_t max);
 /* Adds an error that concerns several values, so that none is shown. */
 void field_invalid_whole(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
+/* Adds errors whose paths begin with `from`, which becomes `to`. */
+void field_errors_add_below(struct field_errors *e, struct str to, struct str from, const struct field_errors *found);
+/* "metadata.name: Required value: why" */
+struct str field_error_text(const struct field_error *error, struct arena *a);
 struct str field_path(struct arena *a, struct str parent, const char *child); /* "metadata" + "name" */
 struct str field_index(struct arena *a, struct str parent, size_t i);         /* "x" + "[3]" */
 struct str field_key(struct arena *a, struct str parent, struct str key);     /* "x" + "[key]" */

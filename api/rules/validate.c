@@ -136,6 +136,21 @@ static size_t validate_prefix(struct str prefix, const char *ret[VALIDATE_MESSAG
 	return n;
 }
 
+size_t validate_dns1035_label(struct str s, const char *ret[VALIDATE_MESSAGES_MAX])
+{
+	size_t n = 0;
+	if (s.n > LABEL_MAX) {
+		ret[n++] = "must be no more than 63 characters";
+	}
+	if (!is_dns_label(s) || (s.p[0] >= '0' && s.p[0] <= '9')) {
+		ret[n++] =
+			"a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+			"character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+			"validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+	}
+	return n;
+}
+
 size_t validate_qualified_name(struct str s, const char *ret[VALIDATE_MESSAGES_MAX])
 {
 	struct str prefix, name = s, rest;

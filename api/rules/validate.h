@@ -18,11 +18,12 @@ bool validate_annotations_fit(const struct json *annotations);
 void validate_annotations(struct str path, const struct json *annotations, struct field_errors *errors);
 /* Checks the name of a field manager: as an option of a request, and in managedFields. */
 void validate_field_manager(struct str path, struct str manager, struct field_errors *errors);
-/* util/validation IsDNS1123Subdomain, IsDNS1123Label, IsQualifiedName, IsValidLabelValue. They
+/* util/validation IsDNS1123Subdomain, IsDNS1123Label, IsDNS1035Label, IsQualifiedName, IsValidLabelValue. They
  * return the number of messages, which are static texts. */
 #define VALIDATE_MESSAGES_MAX 4 /* Room for the messages that one value can get. */
 size_t validate_dns_subdomain(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 size_t validate_dns_label(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
+size_t validate_dns1035_label(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 size_t validate_qualified_name(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 size_t validate_label_value(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 /* Rules of names: without them an object could not be found again. "may not be '.'", "may not
