@@ -4,7 +4,7 @@
 set -eu
 
 declare -A packages=(
-	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libgrpc-dev
+	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libgrpc-dev libre2-dev
 		libmicrohttpd-dev libnghttp2-dev libgnutls28-dev nettle-dev libjansson-dev libyaml-dev libisal-dev zlib1g-dev libzstd-dev libcmocka-dev
 		libcurl4-gnutls-dev"
 	[run]="etcd-server curl openssl libcurl3-gnutls|libcurl3t64-gnutls"
