@@ -95,6 +95,7 @@ static void check_service_path(struct str path, struct field_errors *e)
 
 static void check_service(const struct json *service, struct field_errors *e)
 {
+	/* Ports of TCP have 16 bits; another number is refused. */
 	enum { PORT_DEFAULT = 443, PORT_MAX = 65535 };
 	struct str path = STR("spec.conversion.webhookClientConfig.service");
 	const struct json *port_json = crd_member(service, "port");

@@ -507,7 +507,7 @@ static void check_deprecation(const struct json *version, struct str path, struc
 {
 	const struct json *warning = crd_member(version, "deprecationWarning");
 	struct str s = json_text(warning);
-	enum { WARNING_MAX = 256 };
+	enum { WARNING_MAX = 256 }; /* bytes, as upstream; a longer text is refused */
 	path = field_path(e->arena, path, "deprecationWarning");
 	if (!json_is(warning, JSON_STRING)) {
 		return;

@@ -155,7 +155,7 @@ bool value_equal(const struct json *a, const struct json *b)
 /* The shortest digits that read back as d, and the exponent of the first one. d is finite and positive. */
 static size_t shortest_digits(double d, char digits[32], int *ret_exponent)
 {
-	enum { DIGITS_MAX = 17 };
+	enum { DIGITS_MAX = 17 }; /* decimal digits tell all doubles apart */
 	char text[48];
 	for (int n = 1; n <= DIGITS_MAX; n++) {
 		snprintf(text, sizeof(text), "%.*e", n - 1, d);

@@ -14,8 +14,7 @@ extern "C" {
 struct regexp;
 
 enum {
-	/* Bytes that one expression may take, its automaton included. Go has no such limit; the largest in twelve operators' definitions
-	 * takes less than a tenth. */
+	/* Bytes that one expression may take, its automaton included; a definition with a larger one is refused. Go has no such limit. */
 	REGEXP_MEMORY_MAX = 2 * 1024 * 1024,
 	REGEXP_ERROR_SIZE = 512,
 };
