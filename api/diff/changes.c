@@ -6,6 +6,7 @@
  */
 #include "api/diff/changes.h"
 
+#include "api/diff/keep.h"
 #include "api/diff/pointer.h"
 #include "api/model/digest.h"
 #include "api/model/gotext.h"
@@ -757,11 +758,14 @@ void record_check_missing(
 	const struct json *changes = json_gets(status, "changes"), *change;
 	struct str last = member_text(json_gets(status, "revision"), "name");
 	int64_t oldest = oldest_kept(states, n), n_missing = 0;
+	struct str kept = member_text(status, "kept");
 
 	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
 		struct str name = member_text(change, "revision");
 		bool is_latest = name.n > 0 && record_change_to(status, name) == change;
-		if (is_latest && !is_there(states, n, name) && (str_eq(name, last) || member_int(change, "number") > oldest)) {
+		int64_t number = member_int(change, "number");
+		bool is_kept = str_eq(name, last) || (kept.n > 0 ? keep_has_number(kept, number) : number > oldest);
+		if (is_latest && is_kept && !is_there(states, n, name)) {
 			report(to, RECORD_MISSING, change, "led to a revision that is missing");
 			n_missing++;
 		}
