@@ -36,7 +36,7 @@ FILES_MAX = 4  # beyond this many it is no change of a minute
 TESTS_OF = {
     "Makefile": "readme",
     "admission": "refusals",
-    "api": "refusals data", "api/model/packed": "packed_values", "api/diff": "kubectl_annals snapshots recordings recorder record_kinds tutorial", "api/patch": "data pods",
+    "api": "refusals data", "api/model/packed": "packed_values", "api/diff": "keep kubectl_annals snapshots recordings recorder record_kinds tutorial", "api/patch": "data pods",
     "api/rules/review": "kinds access", "api/upstream": "kinds refusals statefulsets", "api/workload": "statefulsets set_apps",
     "base": "data http",
     "cli": "command_line completion", "cli/complet": "completion kubectl_annals_complete", "cli/common": "command_line up", "cli/kubectl": "kubectl_annals kubectl_annals_sets kubectl_annals_log kubectl_annals_bulk",
@@ -50,7 +50,7 @@ TESTS_OF = {
     "examples": "set_examples",
     "packaging": "install packages",
     "server": "http operation", "server/audit": "audit_log", "server/http": "http2 http2_attacks trust_files", "server/write/user_notes": "user_notes",
-    "server/revisions": "snapshots snapshot_changes recordings forgery kubectl_annals_recorded", "server/verbs": "http lists kubectl_prune", "server/write": "writers references", "server/write/write_recorded": "forgery",
+    "server/revisions": "keep snapshots snapshot_changes recordings forgery kubectl_annals_recorded", "server/verbs": "http lists kubectl_prune", "server/write": "writers references", "server/write/write_recorded": "forgery",
     "storage": "lists restore", "storage/cache/base": "packed_values", "storage/cache/cached": "packed_values lists", "storage/engine/plan": "packed_values writers references", "storage/engine": "writers references storage_migration", "storage/engine/agreement": "storage_versions stored_versions",
     "storage/engine/mig": "storage_migration",
     "storage/etcd": "etcd_room restore serve", "storage/memory": "ephemeral", "storage/leases": "expiry kinds",

@@ -72,7 +72,10 @@ static void add_version(struct json *to, const char *name, uint64_t version, str
 
 static const char *found_name(const struct sighting *s)
 {
-	return s->is_gone ? SIGHTING_ABSENT : s->is_released ? SIGHTING_UNSELECTED : SIGHTING_PRESENT;
+	return s->is_unseen      ? SIGHTING_UNSEEN
+		: s->is_gone     ? SIGHTING_ABSENT
+		: s->is_released ? SIGHTING_UNSELECTED
+				 : SIGHTING_PRESENT;
 }
 
 static void add_flag(struct json *to, const char *name, bool flag, struct arena *a)
@@ -154,6 +157,7 @@ bool sighting_of_json(struct sighting *ret, const struct json *j)
 	read_object(ret, j);
 	ret->is_gone = str_is(found, SIGHTING_ABSENT);
 	ret->is_released = str_is(found, SIGHTING_UNSELECTED);
+	ret->is_unseen = str_is(found, SIGHTING_UNSEEN);
 	ret->is_live = member_is_true(j, "live");
 	ret->is_late = member_is_true(j, "late");
 	ret->is_after_gap = member_is_true(j, "afterGap");
@@ -164,7 +168,7 @@ bool sighting_of_json(struct sighting *ret, const struct json *j)
 	str_to_uint64(member_text(j, "settledResourceVersion"), &ret->settled);
 	bool is_time = time_parse_rfc3339(member_text(j, "time"), &seen_us);
 	ret->seen_s = is_time ? seen_us / 1000000 : 0;
-	return is_time && (ret->is_gone || ret->is_released || str_is(found, SIGHTING_PRESENT));
+	return is_time && (ret->is_unseen || ret->is_gone || ret->is_released || str_is(found, SIGHTING_PRESENT));
 }
 
 struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a)
@@ -575,16 +579,32 @@ static struct json *change_of(
 	return change;
 }
 
-struct json *record_snapshot(const struct json *history, enum record_step step, const struct sighting *s,
-	const struct json *before, int64_t history_limit, struct arena *a)
+static struct json *snapshot_of(const struct json *history, const struct json *keep, struct json **ret_spec, struct arena *a)
 {
 	const struct json *metadata = json_gets(history, "metadata");
-	struct str name = member_text(metadata, "name");
-	struct json *j = new_object("Snapshot", a), *spec;
+	struct json *j = new_object("Snapshot", a);
 
 	add_text(add_object(j, "metadata", a), "namespace", member_text(metadata, "namespace"), a);
-	spec = add_object(j, "spec", a);
-	json_add(a, spec, STR("owner"), owner_reference(metadata, a));
+	*ret_spec = add_object(j, "spec", a);
+	json_add(a, *ret_spec, STR("owner"), owner_reference(metadata, a));
+	add_node(*ret_spec, "keep", keep, a);
+	return j;
+}
+
+struct json *record_trim(const struct json *history, const struct json *keep, struct arena *a)
+{
+	struct json *spec;
+
+	assert(keep);
+	return snapshot_of(history, keep, &spec, a);
+}
+
+struct json *record_snapshot(const struct json *history, enum record_step step, const struct sighting *s,
+	const struct json *before, int64_t history_limit, const struct json *keep, struct arena *a)
+{
+	struct str name = member_text(json_gets(history, "metadata"), "name");
+	struct json *spec, *j = snapshot_of(history, keep, &spec, a);
+
 	if (history_name_fits_label(name)) {
 		json_add(a, add_object(spec, "labels", a), HISTORY_LABEL, json_string(a, name));
 	}

@@ -13,6 +13,7 @@
 struct sighting {
 	bool is_gone;
 	bool is_released; /* it exists, but no Recorder selects it: the state is not known */
+	bool is_unseen;   /* nobody looked: only the rules of `keep` are applied to its History */
 	/* The object was read from the server after the History: nothing is newer. */
 	bool is_live;
 	/* Nobody saw the change itself: seen_s is the time of the look. */
@@ -47,6 +48,7 @@ void sighting_complete(struct sighting *s, const struct json *object, struct are
 #define SIGHTING_PRESENT "Present"
 #define SIGHTING_ABSENT "Absent"
 #define SIGHTING_UNSELECTED "Unselected"
+#define SIGHTING_UNSEEN "Unseen"
 
 /* Sightings of one request: it must end within its time, though etcd answers each transaction only after its disk has. */
 enum { SIGHTINGS_MAX = 64 };
@@ -95,9 +97,11 @@ bool record_needs_before(const struct json *history, enum record_step step);
 /* The name of the revision that holds it; empty: none. */
 struct str record_revision(const struct json *history);
 /* Makes a Snapshot that describes the step. before: the state of the revision that the History
- * names; NULL: not known. */
+ * names; NULL: not known. keep: NULL: the limit alone counts. */
 struct json *record_snapshot(const struct json *history, enum record_step step, const struct sighting *s,
-	const struct json *before, int64_t history_limit, struct arena *a);
+	const struct json *before, int64_t history_limit, const struct json *keep, struct arena *a);
+/* Makes a Snapshot of no state, by which the server trims the History. */
+struct json *record_trim(const struct json *history, const struct json *keep, struct arena *a);
 
 /* Does the last change say that no Recorder selects the subject? */
 bool record_is_released(const struct json *history);

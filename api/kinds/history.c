@@ -2,6 +2,7 @@
  * state in its history, and the request to record what was seen of many objects. */
 #include "api/model/history.h"
 #include "api/diff/changes.h"
+#include "api/diff/keep.h"
 #include "api/diff/sighting.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
@@ -85,6 +86,12 @@ static const struct type type_status = {
 			{"revision", &type_revision, 0, "The revision that holds the state that was recorded last.", NULL,
 				NULL},
 			{"revisions", &type_int64, FIELD_ALWAYS, "The number of revisions after the last change.", NULL, NULL},
+			{"kept", &type_string, 0,
+				"The numbers of these revisions, as ranges such as 1,17-60. Absent: the oldest went first.",
+				NULL, NULL},
+			{"bytes", &type_int64, 0,
+				"The bytes of these revisions: of the last one as compact JSON, of the others as they are stored.",
+				NULL, NULL},
 			{"ignore", &type_string_list, 0,
 				"JSON pointers to the values that were left out of the state that was recorded last.", NULL,
 				NULL},
@@ -393,8 +400,10 @@ static const struct type type_snapshot_spec = {
 				NULL, NULL},
 			{"historyLimit", &type_int32, FIELD_ALWAYS,
 				"The number of revisions that are kept besides the current one and those in use: 0 or more. "
-				"Older ones are deleted in the same transaction.",
+				"Older ones are deleted in the same transaction. With keep, keep.atMost counts in its place.",
 				NULL, "10"},
+			{"keep", &type_keep, FIELD_KEEP_EMPTY,
+				"How long the states of a History are kept. Forbidden for other owners.", NULL, NULL},
 			{"live", &type_string_list, FIELD_KEEP_EMPTY,
 				"The names of the revisions that are in use, by pods for example: they are kept, and not counted. "
 				"An empty list says that none is. Where annals serves the pods it also knows of these by itself. "
@@ -566,6 +575,11 @@ static void snapshot_validate(const struct object *o, struct field_errors *error
 	check_prefix(errors, WHERE(&at, "namePrefix"), member_text(spec, "namePrefix"));
 	check_not_negative(errors, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"));
 	check_live(errors, WHERE(&at, "live"), json_gets(spec, "live"));
+	check_keep(errors, WHERE(&at, "keep"), json_gets(spec, "keep"));
+	if (json_gets(spec, "keep") && !is_history(json_gets(spec, "owner"))) {
+		refuse_forbidden(
+			errors, WHERE(&at, "keep"), "is for states of a History: of others nobody knows the time and user");
+	}
 }
 
 static const struct version snapshot_versions[] = {
@@ -605,10 +619,13 @@ static const struct type type_sighting = {
 			{"subject", &type_subject, FIELD_ALWAYS | FIELD_MANDATORY,
 				"The object. Its History is made, if there is none.", NULL, NULL},
 			{"historyLimit", &type_int32, FIELD_ALWAYS,
-				"The number of revisions that are kept besides the current one: 0 or more.", NULL, "10"},
+				"The number of revisions that are kept besides the current one: 0 or more. With keep, "
+				"keep.atMost counts in its place.",
+				NULL, "10"},
+			{"keep", &type_keep, FIELD_KEEP_EMPTY, "How long the states of the object are kept.", NULL, NULL},
 			{"found", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
 				"Present, Absent, or Unselected: it exists, but no Recorder selects it, so its state is not "
-				"recorded.",
+				"recorded. Unseen: nobody looked, and states of its History go as `keep` says.",
 				NULL, NULL},
 			{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When it was seen.", NULL, NULL},
 			{"live", &type_bool, 0,
@@ -685,6 +702,7 @@ static const struct type type_recording_history = {
 			{"name", &type_string, FIELD_ALWAYS, "The name.", NULL, NULL},
 			{"resourceVersion", &type_string, FIELD_ALWAYS, "The resourceVersion that it has now.", NULL, NULL},
 			{"revisions", &type_int64, FIELD_ALWAYS, "The number of its revisions.", NULL, NULL},
+			{"bytes", &type_int64, 0, "The bytes of its revisions, as in its status.", NULL, NULL},
 			{0},
 		},
 };
@@ -698,7 +716,7 @@ static const struct type type_recording_result = {
 		(const struct field[]){
 			{"result", &type_string, FIELD_ALWAYS,
 				"Recorded: a change was added to the History. Equal: the History lists it already, or there is "
-				"nothing to record. Overtaken: the History has something newer, so only a look at the object "
+				"nothing to record. Trimmed: states have gone as `keep` says. Overtaken: the History has something newer, so only a look at the object "
 				"itself can decide. Refused: see error.",
 				NULL, NULL},
 			{"type", &type_string, 0, "The type of the change that was recorded.", NULL, NULL},
@@ -707,6 +725,8 @@ static const struct type type_recording_result = {
 				NULL, NULL},
 			{"revision", &type_snapshot_revision, 0, "The revision that holds the state.", NULL, NULL},
 			{"history", &type_recording_history, 0, "The History of the object.", NULL, NULL},
+			{"trimmed", &type_int64, 0, "The number of states that have gone.", NULL, NULL},
+			{"more", &type_bool, 0, "True: more states are to go. Send the sighting again.", NULL, NULL},
 			{"error", &type_raw, 0, "A Status, as the answer to a request for this sighting alone would be.", NULL,
 				NULL},
 			{0},

@@ -1,6 +1,7 @@
 /* Recorder: names resources whose objects are to have a history, and says what of them is their state. It is carried out by the recording
  * controller; docs/explanation/history.md is about it. */
 #include "api/diff/changes.h"
+#include "api/diff/keep.h"
 #include "api/diff/state.h"
 #include "api/model/members.h"
 #include "api/rules/review_schema.h"
@@ -21,8 +22,7 @@ enum {
 	PAIRS_MAX = (NEEDS_MAX - 1) / 2,
 	REQUIREMENTS_MAX = 64, /* of a selector: they are matched with each object */
 	VALUES_MAX = 64,       /* of a requirement */
-	/* Revisions: half of those that one history can have (HISTORY_LENGTH_MAX); more is refused. */
-	HISTORY_LIMIT_MAX = 1000,
+	HISTORY_LIMIT_DEFAULT = 10,
 	OBJECT_BYTES_MIN = 1024,
 	/* Spec.maxObjectBytes: etcd takes 1.5 MiB, and a state is stored as one object. */
 	OBJECT_BYTES_MAX = 1 << 20,
@@ -46,14 +46,15 @@ static const struct type type_rule = {
 			{"resources", &type_string_list, FIELD_ALWAYS | FIELD_MANDATORY,
 				"Names of resources in the plural, without subresources: at least one. \"*\" is any resource.",
 				NULL, NULL},
+			{"keep", &type_keep, FIELD_KEEP_EMPTY,
+				"How long the states of these resources are kept. A field that is absent here has its value "
+				"of spec.keep. The first item that names a resource counts.",
+				NULL, NULL},
 			{0},
 		},
 };
 
 static const struct type list_rules = {.kind = TYPE_LIST, .elem = &type_rule};
-
-/* The same form as upstream's: a text such as 1h30m0s. */
-static const struct type type_duration = {.kind = TYPE_STRING, .go_type = "v1.Duration"};
 
 static const struct type type_spec = {
 	.kind = TYPE_OBJECT,
@@ -85,8 +86,11 @@ static const struct type type_spec = {
 				"whoever writes this needs the verb unredact on recorders.",
 				NULL, "\"Redact\""},
 			{"historyLimit", &type_int32, FIELD_KEEP_EMPTY,
-				"The number of revisions of an object that are kept besides the current one: 0 to 1000.", NULL,
-				"10"},
+				"The number of revisions of an object that are kept besides the current one: 0 to 1000. With "
+				"keep, keep.atMost counts in its place.",
+				NULL, "10"},
+			{"keep", &type_keep, FIELD_KEEP_EMPTY,
+				"How long the states of an object are kept. Absent: historyLimit alone counts.", NULL, NULL},
 			{"maxObjectBytes", &type_int64, FIELD_KEEP_EMPTY,
 				"The size of the largest state that is kept, as compact JSON: 1024 to 1048576 bytes. Of a "
 				"larger state only the digest is kept.",
@@ -278,6 +282,7 @@ static void check_rule(struct field_errors *e, const struct where *at, const str
 	for (uint32_t i = 0; (one = list_item(resources, i)); i++) {
 		check_resource(e, WHERE_ITEM(WHERE(at, "resources"), i), json_text(one), groups);
 	}
+	check_keep(e, WHERE(at, "keep"), json_gets(rule, "keep"));
 }
 
 static size_t count_pairs(const struct json *rules)
@@ -354,14 +359,17 @@ static void check_hidden(struct field_errors *e, const struct where *at, const s
 	}
 }
 
-static void check_duration(struct field_errors *e, const struct where *at, struct str text)
+/* Two limits would be one too many. The server fills in the default of historyLimit, so that is no second one. */
+static void check_limits(struct field_errors *e, const struct where *at, const struct json *spec)
 {
-	int64_t ms;
+	const struct json *limit = json_gets(spec, "historyLimit"), *at_most = json_gets(json_gets(spec, "keep"), "atMost");
+	int64_t n = member_int(spec, "historyLimit");
 
-	if (!duration_parse_ms(text, &ms)) {
-		refuse_text(e, at, text, "must be a duration such as 720h0m0s or 30m");
-	} else if (ms < 0) {
-		refuse_text(e, at, text, "must be greater than or equal to 0");
+	check_range(e, WHERE(at, "historyLimit"), limit, 0, KEEP_STATES_MAX, "must be between 0 and 1000");
+	check_keep(e, WHERE(at, "keep"), json_gets(spec, "keep"));
+	if (json_gets(spec, "keep") && limit && n != HISTORY_LIMIT_DEFAULT && !(at_most && json_equal(limit, at_most))) {
+		refuse_invalid(e, WHERE(at, "historyLimit"), limit,
+			"must be absent or equal to keep.atMost, which counts in its place");
 	}
 }
 
@@ -386,8 +394,7 @@ static void check_spec(const struct json *spec, struct field_errors *e)
 	check_hidden(e, WHERE(&at, "ignore"), json_gets(spec, "ignore"));
 	check_hidden(e, WHERE(&at, "redact"), json_gets(spec, "redact"));
 	check_choice(e, WHERE(&at, "secretData"), member_text(spec, "secretData"), secret_data, true);
-	check_range(e, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"), 0, HISTORY_LIMIT_MAX,
-		"must be between 0 and 1000");
+	check_limits(e, &at, spec);
 	check_range(e, WHERE(&at, "maxObjectBytes"), json_gets(spec, "maxObjectBytes"), OBJECT_BYTES_MIN, OBJECT_BYTES_MAX,
 		"must be between 1024 and 1048576");
 	check_duration(e, WHERE(&at, "keepDeleted"), member_text(spec, "keepDeleted"));

@@ -204,7 +204,7 @@ struct str histories_selector(struct kubectl *k);
 struct str history_subject(struct arena *a, const struct json *history); /* deployment.apps/web */
 bool history_is_deleted(const struct json *history);
 /* The last change that led to a recorded revision. NULL: the History no longer lists it. */
-const struct json *change_to(const struct revisions *all, const struct revision *r);
+const struct json *change_to(struct kubectl *k, const struct revisions *all, const struct revision *r);
 /* Texts of an item of status.changes: who made it, and which paths changed. They are shortened unless is_wide. */
 struct str change_by(struct arena *a, const struct json *change);
 /* Was the user among the authors of the gap before the change? ret_time: when the user last wrote in it; set only then. */

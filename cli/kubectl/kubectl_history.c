@@ -2,6 +2,7 @@
  * (only annals' own revisions). A user who may read revisions but no Pods gets "<unknown>" in that column. */
 #include "api/diff/changes.h"
 #include "api/diff/diff.h"
+#include "api/diff/keep.h"
 #include "api/diff/line_diff.h"
 #include "api/model/members.h"
 #include "base/yaml.h"
@@ -134,10 +135,12 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 
 /* ---- recorded revisions ---- */
 
-const struct json *change_to(const struct revisions *all, const struct revision *r)
+const struct json *change_to(struct kubectl *k, const struct revisions *all, const struct revision *r)
 {
 	assert(all->history);
-	return record_change_to(json_gets(all->history, "status"), r->name);
+	const struct json *change = record_change_to(json_gets(all->history, "status"), r->name);
+
+	return change ? change : keep_facts_of(json_gets(r->object, "metadata"), &k->arena);
 }
 
 static struct str or_none(struct str text)
@@ -147,7 +150,7 @@ static struct str or_none(struct str text)
 
 static void fill_recorded(struct kubectl *k, const struct revisions *all, const struct revision *r, struct str *row)
 {
-	const struct json *change = change_to(all, r);
+	const struct json *change = change_to(k, all, r);
 	bool is_wide = kubectl_wants(k, "wide"), is_today = r == revisions_today(k, all);
 	row[0] = arena_printf(&k->arena, "%lld", (long long)r->number);
 	row[1] = change ? age_of_time(&k->arena, member_text(change, "time")) : age_text(&k->arena, r->object);

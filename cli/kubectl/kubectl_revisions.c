@@ -5,11 +5,12 @@
  * revisions of a Deployment are its ReplicaSets.
  *
  * A Recorder's revisions may be many and big, so a state is read only if it is needed. */
+#include "api/diff/changes.h"
+#include "api/diff/keep.h"
+#include "api/diff/state.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
-#include "api/diff/changes.h"
-#include "api/diff/state.h"
 #include "cli/kubectl/log_entries.h"
 
 #include <assert.h>
@@ -258,7 +259,7 @@ static int list_own(struct kubectl *k, struct revisions *ret)
 
 /* ---- recorded revisions ---- */
 
-/* Keeps the name and the time of a revision. revision_load() reads its state. */
+/* Keeps the name of a revision, its time, and the facts of its change. revision_load() reads its state. */
 static void add_recorded(struct kubectl *k, struct revisions *r, const struct json *object)
 {
 	struct arena *a = &k->arena;
@@ -267,6 +268,12 @@ static void add_recorded(struct kubectl *k, struct revisions *r, const struct js
 	struct str name = arena_dup(a, member_text(from, "name")), born = arena_dup(a, member_text(from, "creationTimestamp"));
 	json_add(a, meta, STR("name"), json_string(a, name));
 	json_add(a, meta, STR("creationTimestamp"), json_string(a, born));
+	struct str facts = arena_dup(a, json_text(json_get(json_gets(from, "annotations"), ANNOTATION_CHANGE)));
+	if (facts.n > 0) {
+		struct json *annotations = json_object(a);
+		json_add(a, annotations, ANNOTATION_CHANGE, json_string(a, facts));
+		json_add(a, meta, STR("annotations"), annotations);
+	}
 	json_add(a, kept, STR("metadata"), meta);
 	r->v = mem_realloc_array(r->v, r->n + 1, sizeof(*r->v));
 	r->v[r->n++] = (struct revision){.number = member_int(object, "revision"),

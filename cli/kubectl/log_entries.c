@@ -356,7 +356,9 @@ static const char *reason_of(struct kubectl *k, const struct json *recorder, con
 /* The text of a setting that the server fills in. */
 static void add_setting(struct buf *out, const struct json *recorder, const char *name)
 {
-	const struct json *value = json_get(json_gets(recorder, "spec"), str_of(name));
+	const struct json *spec = json_gets(recorder, "spec"), *keep = json_gets(spec, "keep");
+	name = keep && strcmp(name, "historyLimit") == 0 ? "keep" : name; /* which counts in its place */
+	const struct json *value = json_gets(spec, name);
 	buf_printf(out, "spec.%s of Recorder " STR_FMT " is ", name,
 		STR_ARG(member_text(json_gets(recorder, "metadata"), "name")));
 	if (json_is(value, JSON_STRING)) {

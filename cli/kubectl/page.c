@@ -154,7 +154,7 @@ static void answer_call(const struct page *p, struct ui_call *call, page_answer 
 static struct json *revision_json(struct kubectl *k, const struct revisions *all, const struct revision *r)
 {
 	struct arena *a = &k->arena;
-	const struct json *change = all->history ? change_to(all, r) : NULL;
+	const struct json *change = all->history ? change_to(k, all, r) : NULL;
 	struct str time =
 		change ? member_text(change, "time") : member_text(json_gets(r->object, "metadata"), "creationTimestamp");
 	struct json *j = json_object(a);

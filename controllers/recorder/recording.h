@@ -32,6 +32,10 @@ DEFINE_CLEANUP(struct recording *, recording_unref)
 /* Does one of its rules name the resource? */
 bool recording_names(const struct recording *r, struct str group, struct str plural);
 
+/* How long it keeps the states of that resource, as a sighting says it; NULL: the limit alone counts. May share memory with the
+ * recording. */
+const struct json *recording_keep(const struct recording *r, struct str group, struct str plural, struct arena *a);
+
 /* The recordings that name one resource, sorted by name. */
 struct recordings {
 	struct recording **v;

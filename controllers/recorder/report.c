@@ -2,6 +2,7 @@
  * everyone who watches Recorders. */
 #include "controllers/recorder/report.h"
 
+#include "api/diff/keep.h"
 #include "api/diff/state.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
@@ -293,15 +294,27 @@ static bool has_text(const struct json *list, struct str text)
 	return has;
 }
 
-bool recording_names(const struct recording *r, struct str group, struct str plural)
+/* The first item of spec.resources that names the resource; NULL: none does. */
+static const struct json *rule_of(const struct recording *r, struct str group, struct str plural)
 {
 	const struct json *rules = json_gets(r->spec, "resources"), *rule;
-	bool is_named = false;
 
-	for (uint32_t i = 0; !is_named && (rule = list_item(rules, i)); i++) {
-		is_named = has_text(json_gets(rule, "groups"), group) && has_text(json_gets(rule, "resources"), plural);
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		if (has_text(json_gets(rule, "groups"), group) && has_text(json_gets(rule, "resources"), plural)) {
+			return rule;
+		}
 	}
-	return is_named;
+	return NULL;
+}
+
+bool recording_names(const struct recording *r, struct str group, struct str plural)
+{
+	return rule_of(r, group, plural) != NULL;
+}
+
+const struct json *recording_keep(const struct recording *r, struct str group, struct str plural, struct arena *a)
+{
+	return keep_complete(json_gets(rule_of(r, group, plural), "keep"), json_gets(r->spec, "keep"), a);
 }
 
 /* ---- several ---- */

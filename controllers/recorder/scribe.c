@@ -369,6 +369,16 @@ static void know_written(struct scribe *s, enum record_step step, const struct j
 	}
 }
 
+/* NULL: the limit alone counts. */
+static const struct json *keep_of(struct scribe *s)
+{
+	if (!s->recording) {
+		return NULL;
+	}
+	return s->followed ? recording_keep(s->recording, s->followed->resource.group, s->followed->resource.plural, &s->arena)
+			   : json_gets(s->recording->spec, "keep");
+}
+
 /* Returns false if the step must be decided again. */
 static bool write_step(struct scribe *s, enum record_step step)
 {
@@ -379,7 +389,8 @@ static bool write_step(struct scribe *s, enum record_step step)
 		return true;
 	}
 	int64_t limit = s->recording ? s->recording->history_limit : INT32_MAX;
-	const struct json *snapshot = record_snapshot(s->history.body, step, &s->sighting, before, limit, &s->arena);
+	const struct json *snapshot =
+		record_snapshot(s->history.body, step, &s->sighting, before, limit, keep_of(s), &s->arena);
 	const struct target t = {.resource = &snapshots_resource, .namespace = history.namespace};
 
 	if (!rest_create(client_of(s), &t, snapshot, &s->answer)) {
@@ -732,6 +743,10 @@ static bool write_sighting(struct buf *out, struct scribe *s)
 	json_add(a, j, STR("namespace"), json_string(a, history_namespace(s)));
 	json_add(a, j, STR("subject"), subject);
 	json_add(a, j, STR("historyLimit"), json_int(a, limit));
+	const struct json *keep = keep_of(s);
+	if (keep) {
+		json_add(a, j, STR("keep"), (struct json *)keep);
+	}
 	sighting_add_look(j, &s->sighting, a);
 	if (!s->is_unread) {
 		sighting_add_object(j, &s->sighting, a);

@@ -8,6 +8,7 @@
  * was recorded is found in the History. */
 #include "server/revisions/revisions.h"
 
+#include "api/diff/keep.h"
 #include "api/diff/sighting.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
@@ -53,6 +54,7 @@ struct recording {
 	struct history_subject subject;
 	struct str ns, name; /* of the History */
 	int64_t limit;
+	const struct json *keep; /* NULL: the limit alone counts */
 	unsigned decisions;
 	enum record_step step;
 	const struct json *history; /* NULL: there is none */
@@ -92,7 +94,7 @@ static struct json *result_new(struct request *q, const char *result)
 }
 
 static void result_add_history(
-	struct request *q, const struct recording *r, struct json *result, struct str version, int64_t revisions)
+	struct request *q, const struct recording *r, struct json *result, struct str version, int64_t revisions, int64_t bytes)
 {
 	struct json *history = json_object(q->a);
 
@@ -100,6 +102,7 @@ static void result_add_history(
 	json_add(q->a, history, STR("name"), json_string(q->a, r->name));
 	json_add(q->a, history, STR("resourceVersion"), json_string(q->a, version));
 	json_add(q->a, history, STR("revisions"), json_int(q->a, revisions));
+	json_add(q->a, history, STR("bytes"), json_int(q->a, bytes));
 	json_add(q->a, result, STR("history"), history);
 }
 
@@ -150,7 +153,7 @@ static struct json *equal_result(struct request *q, const struct recording *r, c
 	}
 	if (r->history) {
 		result_add_history(q, r, result, member_text(json_gets(r->history, "metadata"), "resourceVersion"),
-			member_int(status, "revisions"));
+			member_int(status, "revisions"), member_int(status, "bytes"));
 	}
 	return result;
 }
@@ -158,8 +161,10 @@ static struct json *equal_result(struct request *q, const struct recording *r, c
 static struct json *recorded_result(struct request *q, const struct recording *r, const struct json *status)
 {
 	struct json *result = result_new(q, "Recorded"), *revision = json_gets(status, "revision");
-	int64_t revisions =
-		r->order.revisions >= 0 ? r->order.revisions : member_int(json_gets(r->history, "status"), "revisions");
+	const struct json *before = json_gets(r->history, "status");
+	bool is_counted = r->order.revisions >= 0;
+	int64_t revisions = is_counted ? r->order.revisions : member_int(before, "revisions");
+	int64_t bytes = is_counted ? r->order.bytes : member_int(before, "bytes");
 
 	json_add(q->a, result, STR("type"), json_string(q->a, str_of(record_type(r->step))));
 	if (r->step != RECORD_RERECORDED && record_skips(r->history, &r->sighting)) {
@@ -172,7 +177,23 @@ static struct json *recorded_result(struct request *q, const struct recording *r
 	if (revision) {
 		json_add(q->a, result, STR("revision"), revision);
 	}
-	result_add_history(q, r, result, member_text(json_gets(status, "history"), "resourceVersion"), revisions);
+	result_add_history(q, r, result, member_text(json_gets(status, "history"), "resourceVersion"), revisions, bytes);
+	return result;
+}
+
+static struct json *trimmed_result(struct request *q, const struct recording *r, const struct json *status)
+{
+	const struct json *trimmed = json_gets(status, "trimmed");
+	struct json *result = result_new(q, trimmed ? "Trimmed" : "Equal");
+
+	if (trimmed) {
+		json_add(q->a, result, STR("trimmed"), json_int(q->a, (int64_t)trimmed->n));
+	}
+	if (r->order.has_more) {
+		json_add(q->a, result, STR("more"), json_bool(q->a, true));
+	}
+	result_add_history(
+		q, r, result, member_text(json_gets(status, "history"), "resourceVersion"), r->order.revisions, r->order.bytes);
 	return result;
 }
 
@@ -257,7 +278,7 @@ static void on_snapshot(struct request *q, struct snapshot_order *order, const s
 	if (str_to_int64(member_text(json_gets(status, "history"), "resourceVersion"), &revision)) {
 		written_note(q, r, revision);
 	}
-	sighting_settle(q, r, recorded_result(q, r, status));
+	sighting_settle(q, r, order->is_trim ? trimmed_result(q, r, status) : recorded_result(q, r, status));
 	sighting_resume(q, r);
 	request_yield(q, recording_next);
 }
@@ -301,6 +322,27 @@ static struct object *decode(struct request *q, const struct kind *k, const stru
 	return o;
 }
 
+static void snapshot_send(struct request *q, struct recording *r, const struct json *snapshot)
+{
+	q->route.kind = r->snapshots;
+	q->route.version = r->version;
+	struct object *sent = decode(q, r->snapshots, r->version, snapshot);
+	if (!sent) {
+		sighting_refused(q, r);
+		return;
+	}
+	r->order = (struct snapshot_order){.sent = sent,
+		.manager = r->manager,
+		.digest = str_of(r->sighting.digest),
+		.arena = q->a,
+		.is_trim = r->sighting.is_unseen,
+		.may_write_history = true,
+		.done = on_snapshot,
+		.refused = on_snapshot_refused};
+	r->snapshot = snapshot_prepare(q, &r->order);
+	snapshot_run(q, r->snapshot);
+}
+
 static void sighting_send(struct request *q, struct recording *r)
 {
 	const struct json *before;
@@ -314,23 +356,7 @@ static void sighting_send(struct request *q, struct recording *r)
 		request_wait_fresh(q, fresh_waited);
 		return;
 	}
-	q->route.kind = r->snapshots;
-	q->route.version = r->version;
-	struct object *sent =
-		decode(q, r->snapshots, r->version, record_snapshot(r->history, r->step, &r->sighting, before, r->limit, q->a));
-	if (!sent) {
-		sighting_refused(q, r);
-		return;
-	}
-	r->order = (struct snapshot_order){.sent = sent,
-		.manager = r->manager,
-		.digest = str_of(r->sighting.digest),
-		.arena = q->a,
-		.may_write_history = true,
-		.done = on_snapshot,
-		.refused = on_snapshot_refused};
-	r->snapshot = snapshot_prepare(q, &r->order);
-	snapshot_run(q, r->snapshot);
+	snapshot_send(q, r, record_snapshot(r->history, r->step, &r->sighting, before, r->limit, r->keep, q->a));
 }
 
 /* ---- a new History ---- */
@@ -565,7 +591,11 @@ static void sighting_look(struct request *q)
 		sighting_refused(q, r);
 		return;
 	}
-	r->step = record_decide(r->history, &r->sighting);
+	if (r->sighting.is_unseen && r->history) {
+		snapshot_send(q, r, record_trim(r->history, r->keep, q->a));
+		return;
+	}
+	r->step = r->sighting.is_unseen ? RECORD_NOTHING : record_decide(r->history, &r->sighting);
 	const struct json *listed = record_listed(r->history, &r->sighting);
 	if (r->step == RECORD_LOOK && listed) {
 		r->step = RECORD_NOTHING; /* it was recorded, and others after it: its answer was lost */
@@ -633,6 +663,20 @@ static bool has_other_digest(struct recording *r)
 	return sent[0] && strcmp(sent, r->sighting.digest) != 0;
 }
 
+/* Sets q->st. */
+static bool has_invalid_keep(struct request *q, const struct recording *r)
+{
+	const struct where spec = {.name = STR("spec")};
+	struct field_errors errors;
+
+	field_errors_init(&errors, q->a);
+	check_keep(&errors, WHERE(WHERE_ITEM(WHERE(&spec, "sightings"), r->at), "keep"), r->keep);
+	if (errors.n > 0) {
+		status_invalid(&q->st, str_of(r->route.version->group), STR("Recording"), STR(""), &errors);
+	}
+	return errors.n > 0;
+}
+
 /* Returns 1 with q->st. The rest is checked with the History and the Snapshot that are made of it. */
 static int sighting_take(struct request *q, struct recording *r)
 {
@@ -642,8 +686,15 @@ static int sighting_take(struct request *q, struct recording *r)
 		member_text(subject, "namespace"), member_text(subject, "name")};
 	r->ns = member_text(j, "namespace");
 	r->limit = member_int(j, "historyLimit");
+	r->keep = json_gets(j, "keep");
 	if (!sighting_of_json(&r->sighting, j)) {
-		return sighting_invalid(q, r, "found", "must be Present, Absent or Unselected, and time must be known");
+		return sighting_invalid(q, r, "found", "must be Present, Absent, Unselected or Unseen, and time must be known");
+	}
+	if (r->sighting.is_unseen && !r->keep) {
+		return sighting_invalid(q, r, "keep", "must be set if the object is Unseen");
+	}
+	if (has_invalid_keep(q, r)) {
+		return 1;
 	}
 	if (!r->subject.kind.n || !r->subject.name.n) {
 		return sighting_invalid(q, r, "subject", "must have a kind and a name");
@@ -654,7 +705,7 @@ static int sighting_take(struct request *q, struct recording *r)
 		(namespace_is_archive(r->ns) && !is_of_archive)) {
 		return sighting_invalid(q, r, "namespace", "must be that of the object, if it has one");
 	}
-	bool is_present = !r->sighting.is_gone && !r->sighting.is_released;
+	bool is_present = !r->sighting.is_gone && !r->sighting.is_released && !r->sighting.is_unseen;
 	if (is_present != json_is(r->sighting.state, JSON_OBJECT)) {
 		return sighting_invalid(q, r, "found", "must be Present exactly if data is a JSON object");
 	}

@@ -27,8 +27,11 @@ struct snapshot_order {
 	struct str manager;     /* for managedFields */
 	struct str digest;      /* digest_of() its data, if the caller has computed it; lives as long as the snapshot */
 	struct arena *arena;    /* of what lives until the end of this snapshot */
+	bool is_trim; /* no state comes: the rules of `keep` remove what they no longer keep, and the History says so */
 	bool may_write_history; /* the user was asked about: the right to write the states of the History */
 	int64_t revisions;      /* of the History, for done(): how many there are; -1: as many as before */
+	int64_t bytes;          /* the same, of all of them */
+	bool has_more;          /* for done(): more states are to go than one transaction can remove */
 	/* Called in place of the answer: with the status that the Snapshot would get; or with q->st. Both NULL: the request is
 	 * answered. */
 	void (*done)(struct request *q, struct snapshot_order *order, const struct json *status);

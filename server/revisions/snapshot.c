@@ -4,14 +4,16 @@
 #include "server/revisions/revisions.h"
 
 #include "api/diff/changes.h"
+#include "api/diff/keep.h"
 #include "api/model/digest.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/patch/managed.h"
+#include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
-#include "server/revisions/snapshot_plan.h"
+#include "server/revisions/snapshot_past.h"
 #include "server/write/write.h"
 #include "server/write/write_recorded.h"
 #include "storage/keys.h"
@@ -19,8 +21,6 @@
 #include <assert.h>
 
 enum {
-	/* Revisions of one history: etcd checks the guard of each; a Snapshot beyond it gets 409. */
-	HISTORY_LENGTH_MAX = 2000,
 	NAMES_TRIED_MAX = 64, /* names that may be taken by others; then a Snapshot gets 409 */
 	NAME_MAX_LENGTH = 253,
 	LABEL_MAX_LENGTH = 63,
@@ -29,16 +29,8 @@ enum {
 	TRIM_MAX = 40,
 	/* States that a Snapshot may trim beyond the one that its own state pushes out: more of them need the right to delete. */
 	TRIM_SPARE = 1,
-	IGNORED_MAX = 256 * 1024, /* an object's annotations may have as many bytes */
-};
-
-/* The history of a controller as one snapshot of the cache shows it. The transaction is guarded by its revision. */
-struct snapshot_history {
-	struct cache_snapshot *seen; /* keeps what `past` points to: ctx is its struct cached */
-	int64_t revision;            /* as of when */
-	struct owner_reference other; /* the controller of a revision with the owner's uid, if that names another object */
-	struct snapshot_past *past;
-	size_t n;
+	STATE_BYTES_MAX = 4 << 20, /* of a state's text: a request has at most 3 MiB */
+	IGNORED_MAX = 256 * 1024,  /* an object's annotations may have as many bytes */
 };
 
 struct snapshot {
@@ -53,7 +45,6 @@ struct snapshot {
 	} revisions, histories;
 	struct json *data, *labels;
 	const struct json *live;   /* names of revisions that the client says are in use; NULL: it says nothing */
-	bool is_blind;             /* nobody knows which revisions are in use, and there are more than the limit */
 	const struct json *change; /* NULL: there is none, and no History lists the state */
 	struct object *telling;    /* the History, as it is */
 	struct change_user user;   /* who made the change */
@@ -61,6 +52,8 @@ struct snapshot {
 	struct str digest, prefix;
 	bool has_revision; /* the newest one holds the state, but for its apiVersion */
 	size_t limit;
+	const struct json *keep; /* NULL: the limit alone counts */
+	size_t data_bytes;       /* of the state, as compact JSON */
 	struct arena scratch; /* of the decision under way */
 	struct snapshot_history history;
 	struct snapshot_plan plan;
@@ -79,142 +72,17 @@ static bool is_deletion(const struct snapshot *s)
 	return change_is_deletion(s->change);
 }
 
+/* Are the revisions those of a History? */
+static bool is_recorded(const struct snapshot *s)
+{
+	return s->change || s->order->is_trim;
+}
+
 /* The engine takes rules, key and stored version from the route's kind. So the route turns to the kind that is written. */
 static void turn_to(struct request *q, const struct snapshot_kind *k)
 {
 	q->route.kind = k->kind;
 	q->route.version = k->version;
-}
-
-/* ---- the history of a controller ---- */
-
-static void snapshot_history_done(struct snapshot_history *h)
-{
-	cache_snapshot_unref(h->seen);
-	*h = (struct snapshot_history){0};
-}
-
-/* Objects made through upstream's version do not show it: it is computed of their data. */
-static struct str digest_of_hidden(const struct cached *o, struct arena *a)
-{
-	struct object *whole;
-
-	return cached_object(&whole, o, a) ? STR("") : history_digest(whole, a);
-}
-
-/* Has the revision an owner besides its controller, or a finalizer? */
-static bool is_held(const struct json *metadata)
-{
-	const struct json *owners = json_gets(metadata, "ownerReferences"), *finalizers = json_gets(metadata, "finalizers");
-
-	return (owners && owners->n > 1) || (finalizers && finalizers->n > 0);
-}
-
-/* Notes a controller that has the uid of the owner, and is another object by kind or name. Versions and groups of a kind may
- * differ, but for a History. */
-static void note_other(struct snapshot_history *h, const struct json *metadata, const struct owner_reference *owner)
-{
-	const struct json *owners = json_gets(metadata, "ownerReferences"), *one;
-
-	for (uint32_t i = 0; (one = list_item(owners, i)); i++) {
-		const struct owner_reference found = {.api_version = member_text(one, "apiVersion"),
-			.kind = member_text(one, "kind"),
-			.name = member_text(one, "name"),
-			.uid = member_text(one, "uid")};
-		if (!member_is_true(one, "controller") || !str_eq(found.uid, owner->uid)) {
-			continue;
-		}
-		bool is_same = str_eq(found.kind, owner->kind) && str_eq(found.name, owner->name) &&
-			history_is_owner(found.api_version, found.kind) == history_is_owner(owner->api_version, owner->kind);
-		h->other = is_same ? h->other : found;
-	}
-}
-
-static struct snapshot_past read_past(struct snapshot_history *h, const struct cached *o, int number_field,
-	const struct owner_reference *owner, struct arena *a)
-{
-	struct snapshot_past past = {
-		.name = o->name, .create_revision = o->create_revision, .is_deleting = o->is_deleting, .ctx = o};
-	struct json *metadata = NULL;
-	size_t at;
-
-	json_parse(&metadata, a, cached_metadata(o, a), BODY_JSON_LIMITS, &at);
-	past.digest = json_text(json_get(json_gets(metadata, "annotations"), ANNOTATION_DIGEST));
-	past.digest = past.digest.n > 0 ? past.digest : digest_of_hidden(o, a);
-	past.is_live = is_held(metadata);
-	note_other(h, metadata, owner);
-	str_to_int64(cached_value(o, (size_t)number_field), &past.number);
-	return past;
-}
-
-static bool is_named(const struct json *live, struct str name)
-{
-	const struct json *one;
-
-	for (uint32_t i = 0; (one = list_item(live, i)); i++) {
-		if (str_eq(json_text(one), name)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Nothing is generated from a recorded state. Elsewhere the server knows pods that it serves itself, or the client names
- * the revisions that are in use. Without such knowledge each revision counts as live. */
-static void find_live(struct request *q, struct snapshot *s)
-{
-	struct snapshot_history *h = &s->history;
-	const struct kind *k = kind_by_hub(STR(""), STR("pods"));
-	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *pods = cache_snapshot(q->server->options.cache, k);
-
-	bool serves_pods = q->server->options.is_standalone && agreed_version_is_readable(q, k, NULL);
-	s->is_blind = !serves_pods && !s->live && !s->change;
-	for (size_t i = 0; i < h->n; i++) {
-		struct snapshot_past *past = &h->past[i];
-		const struct cached *o = past->ctx;
-		past->is_live = past->is_live || s->is_blind || is_named(s->live, past->name) ||
-			live_is_generated_from(pods, o) || references_exist(q, o->kind, o->name);
-	}
-}
-
-/* Reads the revisions of the request's namespace whose controller has the uid of the owner into s->scratch. Only where
- * there are more than the limit does it ask which of them something needs. Returns 1 with q->st where there are too many, or
- * some are stored in versions that are unknown here. It may read again. */
-static int snapshot_history_read(struct request *q, struct snapshot *s)
-{
-	struct snapshot_history *h = &s->history;
-	const struct kind *revisions = s->revisions.kind;
-	struct field_term term = {
-		.path = STR("controller.uid"), .value = s->owner.uid, .field = selectable_index(revisions, "controller.uid")};
-	struct field_selector selector = {&term, 1};
-	const struct cache_filter filter = {.ns = request_ns(q), .fields = &selector};
-	int number_field = selectable_index(revisions, "revision");
-	const struct cached *o;
-	struct cache_iter it;
-
-	snapshot_history_done(h);
-	h->seen = cache_snapshot(q->server->options.cache, revisions);
-	h->revision = cache_snapshot_revision(h->seen);
-	if (agreed_version_check_readable(q, revisions)) {
-		return 1;
-	}
-	h->past = arena_array(&s->scratch, struct snapshot_past, HISTORY_LENGTH_MAX);
-	cache_iter_init(&it, h->seen, &filter, STR(""));
-	while ((o = cache_iter_next(&it))) {
-		/* The guard over a history costs etcd something for each key (docs/explanation/storage.md). */
-		if (h->n == HISTORY_LENGTH_MAX) {
-			status_conflict(&q->st, request_group(q), q->route.resource, STR(""),
-				"its controller has more than %d revisions; remove some of them first", HISTORY_LENGTH_MAX);
-			return 1;
-		}
-		h->past[h->n++] = read_past(h, o, number_field, &s->owner, &s->scratch);
-	}
-	/* Below the limit no revision is trimmed, so nobody asks what needs them. */
-	s->is_blind = false;
-	if (h->n > s->limit) {
-		find_live(q, s);
-	}
-	return 0;
 }
 
 /* ---- the name of a new revision ---- */
@@ -287,6 +155,16 @@ static void note_ignored(struct request *q, const struct snapshot *s, struct obj
 	}
 }
 
+/* Each recorded state says who made it, because its History lists only the last changes. */
+static void note_change(struct request *q, const struct snapshot *s, struct object *revision)
+{
+	struct json *facts = s->change ? keep_facts(s->change, s->user.name, q->a) : NULL;
+
+	if (facts) {
+		meta_set_annotation(&revision->meta, q->a, ANNOTATION_CHANGE, facts);
+	}
+}
+
 static struct object *new_revision(struct request *q, const struct snapshot *s, struct str name)
 {
 	struct json *whole = json_object(q->a), *metadata = json_object(q->a), *owners = json_array(q->a);
@@ -313,7 +191,9 @@ static struct object *new_revision(struct request *q, const struct snapshot *s, 
 	json_add(q->a, whole, STR("apiVersion"), json_string(q->a, version_api_version(q->route.version, q->a)));
 	if (object_decode(&o, s->revisions.kind, q->route.version, whole, NULL, q->a, NULL, &reason)) {
 		status_internal(&q->st, "the revision cannot be made: " STR_FMT, STR_ARG(reason));
+		return NULL;
 	}
+	note_change(q, s, o);
 	return o;
 }
 
@@ -356,6 +236,7 @@ static enum decision decide_roll_back(struct request *q, struct snapshot *s)
 	}
 	json_set(q->a, w->object->fields, STR("revision"), number_node(q, s));
 	note_ignored(q, s, w->object);
+	note_change(q, s, w->object);
 	if (write_admit_update(q, w, &s->rules)) {
 		return DECIDE_REFUSE;
 	}
@@ -434,19 +315,66 @@ static int authorize_trim(struct request *q, const struct snapshot *s)
 	};
 	size_t n_pushed = s->plan.result == SNAPSHOT_CREATED;
 
-	if (s->change || s->plan.n_trimmed <= n_pushed + TRIM_SPARE) {
+	if (is_recorded(s) || s->plan.n_trimmed <= n_pushed + TRIM_SPARE) {
 		return 0;
 	}
 	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
 }
 
+/* Now is when the object was seen, unless that is still to come by this server's clock: a recorder whose clock is ahead must not
+ * make states old. */
+static struct snapshot_keeping keeping_of(const struct snapshot *s)
+{
+	struct snapshot_keeping k = {
+		.now_s = clock_wall_s(), .time_s = clock_wall_s(), .user = s->user.name, .bytes = s->data_bytes};
+	int64_t time_us;
+
+	keep_read(&k.rules, s->keep);
+	if (time_parse_rfc3339(member_text(s->change, "time"), &time_us)) {
+		k.time_s = time_us / 1000000;
+		k.now_s = MIN(k.now_s, k.time_s);
+	}
+	return k;
+}
+
+/* One transaction removes as many as it can. The rest goes with the next change, or by the recorder's next round. */
+static void plan_within(struct snapshot *s)
+{
+	s->order->has_more = s->keep && s->plan.n_trimmed > TRIM_MAX;
+	if (s->order->has_more) {
+		s->plan.n_trimmed = TRIM_MAX;
+	}
+}
+
+static size_t state_bytes(const struct json *data)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, STATE_BYTES_MAX);
+	json_encode(&text, data);
+	return text.n;
+}
+
+static int read_past(struct request *q, struct snapshot *s)
+{
+	const struct snapshot_asked asked = {.revisions = s->revisions.kind,
+		.owner = &s->owner,
+		.live = s->live,
+		.is_recorded = is_recorded(s),
+		.limit = s->keep ? 0 : s->limit};
+
+	arena_clear(&s->scratch);
+	return snapshot_history_read(q, &s->history, &asked, &s->scratch) || check_owner(q, s);
+}
+
 static int plan(struct request *q, struct snapshot *s)
 {
-	arena_clear(&s->scratch);
-	if (snapshot_history_read(q, s) || check_owner(q, s)) {
+	if (read_past(q, s)) {
 		return 1;
 	}
-	int r = snapshot_plan(&s->plan, s->history.past, s->history.n, s->digest, s->limit, &s->scratch);
+	const struct snapshot_keeping keeping = keeping_of(s);
+	int r = snapshot_plan(
+		&s->plan, s->history.past, s->history.n, s->digest, s->limit, s->keep ? &keeping : NULL, &s->scratch);
 	if (r == SNAPSHOT_IS_GOING) {
 		status_conflict(&q->st, request_group(q), q->route.resource, s->sent->meta.name,
 			"controllerrevisions \"" STR_FMT "\" holds this state and is being deleted; try again when it is gone",
@@ -454,6 +382,8 @@ static int plan(struct request *q, struct snapshot *s)
 	} else if (r == SNAPSHOT_NO_NUMBER) {
 		status_conflict(&q->st, request_group(q), q->route.resource, s->sent->meta.name,
 			"there is no higher number than that of its controller's newest revision");
+	} else {
+		plan_within(s);
 	}
 	return r != 0;
 }
@@ -497,14 +427,14 @@ static int read_history(struct request *q, struct snapshot *s)
 	if (authorize_history(q, s) || find_history(q, s)) {
 		return 1;
 	}
-	str_to_uint64(member_text(s->change, "historyResourceVersion"), &version);
 	if (!str_eq(s->telling->meta.uid, s->owner.uid)) {
 		return refuse_history(q, s, "there is another one of that name than the owner with that uid");
 	}
 	if (meta_is_deleting(&s->telling->meta)) {
 		return refuse_history(q, s, "it is being deleted; try again when it is gone");
 	}
-	if ((uint64_t)s->telling->mod_revision != version) {
+	bool is_said = str_to_uint64(member_text(s->change, "historyResourceVersion"), &version);
+	if (is_said && (uint64_t)s->telling->mod_revision != version) {
 		return refuse_history(
 			q, s, "the object has been modified; please apply your changes to the latest version and try again");
 	}
@@ -532,10 +462,32 @@ static int64_t revisions_afterwards(const struct snapshot *s)
 	return (int64_t)(s->history.n + (s->plan.result == SNAPSHOT_CREATED) - s->n_trims);
 }
 
+static int64_t bytes_afterwards(const struct snapshot *s)
+{
+	size_t bytes = s->data_bytes;
+
+	for (size_t i = 0; i < s->history.n; i++) {
+		bytes += &s->history.past[i] == s->plan.target ? 0 : s->history.past[i].bytes;
+	}
+	for (size_t i = 0; i < s->n_trims; i++) {
+		bytes -= s->plan.trimmed[i]->bytes;
+	}
+	return (int64_t)bytes;
+}
+
+/* Without rules of keeping the oldest go first, so nobody needs the numbers, unless there were such rules before. */
+static struct str numbers_afterwards(struct request *q, const struct snapshot *s)
+{
+	bool is_needed = s->keep || json_gets(json_gets(s->telling->fields, "status"), "kept");
+
+	return is_needed ? snapshot_numbers(&s->plan, s->history.past, s->history.n, s->n_trims, q->a) : STR("");
+}
+
 /* The History as it shall be; NULL with q->st. The revision that holds the state must have been decided on, and named. */
 static struct object *told_history(struct request *q, const struct snapshot *s)
 {
 	const struct snapshot_plan *p = &s->plan;
+	bool has_plan = !is_stateless(s) && !s->has_revision;
 	const struct snapshot_held held = {
 		.name = s->has_revision ? STR("")
 			: p->target     ? p->target->name
@@ -543,10 +495,14 @@ static struct object *told_history(struct request *q, const struct snapshot *s)
 		.digest = s->digest,
 		.number = p->number,
 		.revisions = revisions_afterwards(s),
+		.kept = has_plan ? numbers_afterwards(q, s) : STR(""),
+		.bytes = has_plan ? bytes_afterwards(s) : 0,
 	};
 	struct object *o = object_copy(s->telling, q->a);
-	struct json *status = snapshot_change_status(
-		s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user.name, &s->user.authors, q->a);
+	const struct json *old = json_gets(o->fields, "status");
+	struct json *status = s->order->is_trim
+		? snapshot_trim_status(s->histories.kind, old, &held, q->a)
+		: snapshot_change_status(s->histories.kind, old, s->change, &held, s->user.name, &s->user.authors, q->a);
 
 	if (!status) {
 		status_internal(&q->st, "the status of the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
@@ -603,14 +559,60 @@ static enum decision decide_state(struct request *q, struct snapshot *s)
 	return s->plan.result == SNAPSHOT_UNCHANGED ? DECIDE_KEEP : tell_beside(q, s, decide_roll_back(q, s));
 }
 
+/* The newest revision holds the current state. */
+static int plan_trim(struct request *q, struct snapshot *s)
+{
+	struct snapshot_keeping keeping = keeping_of(s);
+	struct object *whole;
+
+	s->plan = (struct snapshot_plan){0};
+	s->order->has_more = false;
+	if (read_past(q, s) || s->history.n == 0) {
+		return q->st.code != 0;
+	}
+	const struct snapshot_past *newest = snapshot_newest(s->history.past, s->history.n);
+	if (cached_object(&whole, newest->ctx, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(newest->name));
+		return 1;
+	}
+	s->data_bytes = state_bytes(json_gets(whole->fields, "data"));
+	keeping.bytes = s->data_bytes;
+	snapshot_plan_trim(&s->plan, s->history.past, s->history.n, &keeping, &s->scratch);
+	plan_within(s);
+	return 0;
+}
+
+static bool is_counted(const struct snapshot *s)
+{
+	const struct json *status = json_gets(s->telling->fields, "status");
+
+	return member_int(status, "revisions") == revisions_afterwards(s) && member_int(status, "bytes") == bytes_afterwards(s);
+}
+
+/* Histories of earlier versions say no bytes, and somebody may have deleted revisions: those are counted anew. */
+static enum decision decide_trim_of_history(struct request *q, struct snapshot *s)
+{
+	if (plan_trim(q, s)) {
+		return DECIDE_REFUSE;
+	}
+	s->n_trims = s->plan.n_trimmed;
+	bool is_kept = s->history.n == 0 || (s->n_trims == 0 && is_counted(s));
+	enum decision d = decide_tell(q, s);
+
+	return d == DECIDE_PUT && is_kept ? DECIDE_KEEP : d;
+}
+
 static enum decision snapshot_decide(struct request *q, struct write *w)
 {
 	struct snapshot *s = container_of(w, struct snapshot, write);
 
 	turn_to(q, &s->revisions);
 	s->n_trims = 0;
-	if (s->change && read_history(q, s)) {
+	if (is_recorded(s) && read_history(q, s)) {
 		return DECIDE_REFUSE;
+	}
+	if (s->order->is_trim) {
+		return decide_trim_of_history(q, s);
 	}
 	s->has_revision = s->change && is_another_version(q, s);
 	return is_stateless(s) || s->has_revision ? decide_tell(q, s) : decide_state(q, s);
@@ -688,13 +690,13 @@ static struct json *status_of(struct request *q, const struct snapshot *s)
 	const char *result = is_stateless(s) ? (is_deletion(s) ? "Deleted" : "Released") : snapshot_result_name(of_state);
 
 	json_add(q->a, status, STR("result"), json_string(q->a, str_of(result)));
-	if (!is_stateless(s) && !s->has_revision) {
+	if (!is_stateless(s) && !s->has_revision && !s->order->is_trim) {
 		json_add(q->a, status, STR("revision"), revision_of(q, s));
 	}
 	if (s->trimmed->n > 0) {
 		json_add(q->a, status, STR("trimmed"), s->trimmed);
 	}
-	if (s->change) {
+	if (is_recorded(s)) {
 		json_add(q->a, status, STR("history"), history_of(q, s));
 	}
 	return status;
@@ -712,13 +714,15 @@ static void snapshot_finish(struct request *q, struct write *w)
 		snapshot_start(q, s);
 		return;
 	}
-	if (s->is_blind) {
+	if (s->history.is_blind) {
 		request_warn(q,
 			STR("no revision was deleted: this server does not know which of them are in use; "
 			    "name those in spec.live, or none by an empty list"));
 	}
 	if (s->order->done) {
-		s->order->revisions = is_stateless(s) || s->has_revision ? -1 : revisions_afterwards(s);
+		bool has_plan = !is_stateless(s) && !s->has_revision;
+		s->order->revisions = has_plan ? revisions_afterwards(s) : -1;
+		s->order->bytes = has_plan ? bytes_afterwards(s) : 0;
 		s->order->done(q, s->order, status_of(q, s));
 		return;
 	}
@@ -785,11 +789,13 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 	s->labels = json_gets(spec, "labels");
 	s->live = json_gets(spec, "live");
 	s->change = json_gets(spec, "change");
+	s->keep = json_gets(spec, "keep");
 	json_to_int64(json_gets(spec, "historyLimit"), &limit);
 	s->limit = (size_t)limit;
-	if (is_stateless(s)) {
+	if (is_stateless(s) || s->order->is_trim) {
 		return;
 	}
+	s->data_bytes = state_bytes(s->data);
 	s->digest = s->order->digest;
 	if (s->digest.n == 0) {
 		digest_of(digest, s->data, q->a);
@@ -845,7 +851,7 @@ struct snapshot *snapshot_prepare(struct request *q, struct snapshot_order *orde
 
 void snapshot_run(struct request *q, struct snapshot *s)
 {
-	if (snapshot_validate(q, s->sent)) {
+	if (!s->order->is_trim && snapshot_validate(q, s->sent)) {
 		snapshot_refuse(q, s);
 		return;
 	}

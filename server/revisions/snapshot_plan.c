@@ -10,10 +10,13 @@
 #include "api/model/members.h"
 #include "base/clock.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* kubectl takes --to-revision=0 for "the one before". */
 enum { FIRST_NUMBER = 1 };
+/* Bytes of the numbers of all revisions that a history can have: 2,000 of 19 digits, and commas. */
+enum { NUMBERS_BYTES_MAX = 2000 * 20 };
 
 static int past_cmp(const void *a, const void *b)
 {
@@ -52,6 +55,42 @@ static void plan_trim(struct snapshot_plan *p, const struct snapshot_past *past,
 	}
 }
 
+static struct keep_state *keep_states(const struct snapshot_plan *p, const struct snapshot_past *past, size_t n,
+	const struct snapshot_keeping *keeping, size_t *ret_n, struct arena *a)
+{
+	struct keep_state *v = arena_array(a, struct keep_state, n + 1);
+
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (&past[i] != p->target) {
+			v[(*ret_n)++] = (struct keep_state){.time_s = past[i].time_s,
+				.user = past[i].user,
+				.bytes = past[i].bytes,
+				.is_fixed = past[i].is_live};
+		}
+	}
+	v[(*ret_n)++] = (struct keep_state){
+		.time_s = keeping->time_s, .user = keeping->user, .bytes = keeping->bytes, .is_fixed = true};
+	return v;
+}
+
+static void plan_keep(struct snapshot_plan *p, const struct snapshot_past *past, size_t n,
+	const struct snapshot_keeping *keeping, struct arena *a)
+{
+	size_t n_states, at = 0;
+	struct keep_state *v = keep_states(p, past, n, keeping, &n_states, a);
+
+	keep_choose(v, n_states, &keeping->rules, keeping->now_s);
+	p->trimmed = arena_array(a, const struct snapshot_past *, n);
+	for (size_t i = 0; i < n; i++) {
+		if (&past[i] != p->target && v[at++].goes) {
+			assert(!past[i].is_live);
+			p->trimmed[p->n_trimmed++] = &past[i];
+		}
+	}
+	assert(at + 1 == n_states);
+}
+
 static int plan_target(struct snapshot_plan *p, const struct snapshot_past *past, size_t n, struct str digest)
 {
 	const struct snapshot_past *newest = n > 0 ? &past[n - 1] : NULL;
@@ -73,18 +112,86 @@ static int plan_target(struct snapshot_plan *p, const struct snapshot_past *past
 	return 0;
 }
 
-int snapshot_plan(
-	struct snapshot_plan *ret, struct snapshot_past *past, size_t n, struct str digest, size_t limit, struct arena *a)
+int snapshot_plan(struct snapshot_plan *ret, struct snapshot_past *past, size_t n, struct str digest, size_t limit,
+	const struct snapshot_keeping *keeping, struct arena *a)
 {
 	*ret = (struct snapshot_plan){0};
 	if (n > 1) {
 		qsort(past, n, sizeof(*past), past_cmp);
 	}
 	int r = plan_target(ret, past, n, digest);
-	if (!r) {
+	if (!r && keeping) {
+		plan_keep(ret, past, n, keeping, a);
+	} else if (!r) {
 		plan_trim(ret, past, n, limit, a);
 	}
 	return r;
+}
+
+const struct snapshot_past *snapshot_newest(struct snapshot_past *past, size_t n)
+{
+	assert(n > 0);
+	qsort(past, n, sizeof(*past), past_cmp);
+	return &past[n - 1];
+}
+
+void snapshot_plan_trim(struct snapshot_plan *ret, const struct snapshot_past *past, size_t n,
+	const struct snapshot_keeping *keeping, struct arena *a)
+{
+	assert(n > 0);
+	const struct snapshot_past *newest = &past[n - 1];
+	struct snapshot_keeping present = *keeping;
+
+	*ret = (struct snapshot_plan){.result = SNAPSHOT_UNCHANGED, .target = newest, .number = newest->number};
+	present.time_s = newest->time_s;
+	present.user = newest->user;
+	plan_keep(ret, past, n, &present, a);
+}
+
+static bool goes(const struct snapshot_plan *p, const struct snapshot_past *one, size_t n_trims)
+{
+	for (size_t i = 0; i < n_trims; i++) {
+		if (p->trimmed[i] == one) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_range(struct buf *text, int64_t from, int64_t to)
+{
+	buf_adds(text, text->n ? "," : "");
+	buf_add_int(text, from);
+	if (to > from) {
+		buf_adds(text, "-");
+		buf_add_int(text, to);
+	}
+}
+
+struct str snapshot_numbers(
+	const struct snapshot_plan *p, const struct snapshot_past *past, size_t n, size_t n_trims, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf text;
+	int64_t from = p->number, to = p->number;
+	bool has_begun = false;
+
+	assert(n_trims <= p->n_trimmed);
+	buf_init(&text, NUMBERS_BYTES_MAX);
+	for (size_t i = 0; i <= n; i++) {
+		if (i < n && (&past[i] == p->target || goes(p, &past[i], n_trims))) {
+			continue;
+		}
+		int64_t number = i < n ? past[i].number : p->number;
+		if (has_begun && number - 1 > to) {
+			add_range(&text, from, to);
+			has_begun = false;
+		}
+		from = has_begun ? from : number;
+		to = number;
+		has_begun = true;
+	}
+	add_range(&text, from, to);
+	return arena_dup(a, buf_str(&text));
 }
 
 const char *snapshot_result_name(enum snapshot_result r)
@@ -211,6 +318,13 @@ static void set_member(struct json *status, const char *name, struct json *value
 	}
 }
 
+static void note_revisions(struct json *status, const struct snapshot_held *held, struct arena *a)
+{
+	set_member(status, "revisions", json_int(a, held->revisions), a);
+	set_member(status, "kept", held->kept.n > 0 ? json_string(a, held->kept) : NULL, a);
+	set_member(status, "bytes", json_int(a, held->bytes), a);
+}
+
 static void note_state(struct json *status, const struct json *change, const struct snapshot_held *held, struct arena *a)
 {
 	static const char *const of_change[] = {"uid", "apiVersion", "ignore"};
@@ -227,7 +341,7 @@ static void note_state(struct json *status, const struct json *change, const str
 	json_add(a, revision, STR("revision"), json_int(a, held->number));
 	set_member(status, "deletionTime", NULL, a);
 	set_member(status, "revision", revision, a);
-	set_member(status, "revisions", json_int(a, held->revisions), a);
+	note_revisions(status, held, a);
 }
 
 /* In the order of the schema. */
@@ -254,5 +368,14 @@ struct json *snapshot_change_status(const struct kind *histories, const struct j
 	set_member(next, "totalChanges", json_int(a, total == INT64_MAX ? total : total + 1), a);
 	const struct json *old = json_gets(status, "changes");
 	set_member(next, "changes", changes_with(old, entry_of(old, change, held, user, authors, a), a), a);
+	return normalized(histories, next, a);
+}
+
+struct json *snapshot_trim_status(
+	const struct kind *histories, const struct json *status, const struct snapshot_held *held, struct arena *a)
+{
+	struct json *next = json_copy(a, status);
+
+	note_revisions(next, held, a);
 	return normalized(histories, next, a);
 }

@@ -6,6 +6,7 @@
 #ifndef SERVER_VERBS_SNAPSHOT_PLAN_H
 #define SERVER_VERBS_SNAPSHOT_PLAN_H
 
+#include "api/diff/keep.h"
 #include "api/model/kind.h"
 #include "server/revisions/gap.h"
 
@@ -14,6 +15,9 @@ struct snapshot_past {
 	int64_t number, create_revision; /* the order of history: by number, then by birth */
 	bool is_live;                    /* something needs it: it is not trimmed, nor counted */
 	bool is_deleting;
+	int64_t time_s;  /* of the change that led to it; for keeping, as the next two */
+	struct str user; /* who made that; empty: not known */
+	size_t bytes;    /* as it is stored */
 	const void *ctx; /* the caller's */
 };
 
@@ -32,9 +36,26 @@ struct snapshot_plan {
 	size_t n_trimmed;
 };
 
-/* Sorts `past`, the oldest first. 0, or a refusal. */
-int snapshot_plan(
-	struct snapshot_plan *ret, struct snapshot_past *past, size_t n, struct str digest, size_t limit, struct arena *a);
+/* How long the states are kept, if not by the limit alone; and what is known of the state that a Snapshot brings. */
+struct snapshot_keeping {
+	struct keep_rules rules;
+	int64_t now_s;
+	int64_t time_s;
+	struct str user;
+	size_t bytes;
+};
+
+/* Sorts `past`, the oldest first. keeping: takes the place of the limit; NULL: none. 0, or a refusal. */
+int snapshot_plan(struct snapshot_plan *ret, struct snapshot_past *past, size_t n, struct str digest, size_t limit,
+	const struct snapshot_keeping *keeping, struct arena *a);
+/* Sorts `past`, of which there is at least one, and returns the newest. */
+const struct snapshot_past *snapshot_newest(struct snapshot_past *past, size_t n);
+/* Plans which states go if no other comes: the newest is the target. past: sorted. keeping: has the bytes of the newest. */
+void snapshot_plan_trim(struct snapshot_plan *ret, const struct snapshot_past *past, size_t n,
+	const struct snapshot_keeping *keeping, struct arena *a);
+/* The numbers that are left after the first n_trims of the trimmed, as ranges: 1,17-60. */
+struct str snapshot_numbers(
+	const struct snapshot_plan *p, const struct snapshot_past *past, size_t n, size_t n_trims, struct arena *a);
 const char *snapshot_result_name(enum snapshot_result r);
 
 /* ---- the status of a History ----
@@ -51,11 +72,16 @@ struct snapshot_held {
 	struct str digest; /* of the state */
 	int64_t number;
 	int64_t revisions; /* how many there are afterwards */
+	struct str kept;   /* their numbers; empty: the oldest went first, so nobody needs to say */
+	int64_t bytes;     /* of all of them */
 };
 
 /* status: of the History as it is. change: spec.change of the Snapshot. user: who made the change, where that is certain. authors: of the gap before it, if states were skipped; it is the server's and not the client's. The new status, in normal form; NULL: what is
  * stored is no status. */
 struct json *snapshot_change_status(const struct kind *histories, const struct json *status, const struct json *change,
 	const struct snapshot_held *held, struct str user, const struct gap_authors *authors, struct arena *a);
+/* The same after a trim, which is no change: only the revisions are counted anew. */
+struct json *snapshot_trim_status(
+	const struct kind *histories, const struct json *status, const struct snapshot_held *held, struct arena *a);
 
 #endif

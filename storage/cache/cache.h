@@ -116,6 +116,14 @@ size_t cached_shown_size(const struct cached *o, const struct version *v); /* of
 size_t cached_body_size(const struct cached *o);                           /* without an inserted digest */
 struct str cached_body(const struct cached *o, struct arena *a);           /* in one piece; in the arena if it is in several */
 struct str cached_metadata(const struct cached *o, struct arena *a);    /* the {...} within that */
+/* About as many bytes as the value has in etcd, and as the value of its base has; the same in each process. Several objects may have
+ * one base; NULL: it has none. */
+size_t cached_stored_size(const struct cached *o);
+size_t cached_base_size(const struct cached *o);
+static inline const struct base *cached_base(const struct cached *o)
+{
+	return o->base;
+}
 size_t cached_own_size(const struct cached *o);                         /* bytes of the allocation */
 /* Returns true when the version would insert a digest into that body. */
 bool cached_body_hides_digest(const struct kind *kind, struct str body, const struct version *v);

@@ -10,6 +10,7 @@
  * insert it. Most objects are never shown there, so the first reader that needs the digest makes
  * it, and the object keeps it. */
 #include "api/model/digest.h"
+#include "base/base64.h"
 #include "storage/cache/cached_private.h"
 #include "storage/cache/shared.h"
 
@@ -670,6 +671,18 @@ struct str cached_body_of(const struct kind *kind, struct str stored, int64_t re
 size_t cached_own_size(const struct cached *o)
 {
 	return o->size - cached_digest_size(o) - shared_size(o->fields) - base_size(o->base);
+}
+
+size_t cached_stored_size(const struct cached *o)
+{
+	enum { FORM_BYTES = 80 }; /* of the form around a frame */
+
+	return o->is_packed ? BASE64_SIZE((size_t)o->n_text) + FORM_BYTES : cached_body_size(o);
+}
+
+size_t cached_base_size(const struct cached *o)
+{
+	return BASE64_SIZE(base_size(o->base));
 }
 
 size_t cached_body_size(const struct cached *o)

@@ -76,7 +76,7 @@ def test_states_and_changes_come_together(server, store):
     assert mod_revision(store, "controllerrevisions", name) == mod_revision(store, "histories", "web") == int(it.version)
     digest = server.get(f"{REVISIONS}/{name}").json["metadata"]["annotations"]["annals.dev/digest"]
     assert it.status() == {
-        "uid": "u1", "apiVersion": "apps/v1", "digest": digest, "revision": {"name": name, "revision": 1}, "revisions": 1, "ignore": ["/spec/replicas"],
+        "uid": "u1", "apiVersion": "apps/v1", "digest": digest, "revision": {"name": name, "revision": 1}, "revisions": 1, "bytes": len('{"x":1}'), "ignore": ["/spec/replicas"],
         "totalChanges": 1, "changes": [{"type": "Created", "time": "2026-01-02T03:04:05Z", "managers": ["helm"], "cause": "install", "paths": ["/x"],
                                         "morePaths": 3, "resourceVersion": "77", "revision": name, "number": 1, "digest": digest}]}
     second = it.take({"x": 2})

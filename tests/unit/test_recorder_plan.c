@@ -274,7 +274,7 @@ static void test_listed__is_the_change_of_that_very_sighting(void **state _unuse
 
 static struct str snapshot(enum record_step step, const struct sighting *s, const char *before)
 {
-	return encoded(record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena));
+	return encoded(record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, NULL, &arena));
 }
 
 #define ENVELOPE_START                                                                                                        \
@@ -343,7 +343,8 @@ static void test_snapshot__of_a_deletion_has_no_state(void **state _unused_)
 
 static struct str time_told(enum record_step step, struct sighting *s, const char *before)
 {
-	const struct json *j = record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena);
+	const struct json *j =
+		record_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, NULL, &arena);
 	return json_text(json_gets(json_gets(json_gets(j, "spec"), "change"), "time"));
 }
 
@@ -366,7 +367,7 @@ static void test_snapshot__what_is_found_late_has_the_time_of_the_write(void **s
 
 static struct str gap_told(struct sighting *s, const char *before)
 {
-	const struct json *j = record_snapshot(parse(before), RECORD_CHANGED, s, NULL, 5, &arena);
+	const struct json *j = record_snapshot(parse(before), RECORD_CHANGED, s, NULL, 5, NULL, &arena);
 	const struct json *change = json_gets(json_gets(json_gets(j, "spec"), "change"), "gap");
 	return change ? encoded(change) : STR("");
 }

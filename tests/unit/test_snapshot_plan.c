@@ -68,7 +68,7 @@ static void stage_snapshot(struct stage *s, struct str *rest, struct buf *out)
 	int64_t limit;
 	assert_true(str_is(transcript_word(rest), "limit") && str_to_int64(transcript_word(rest), &limit));
 	memcpy(copy, s->past, sizeof(copy));
-	int refusal = snapshot_plan(&p, copy, s->n, digest, (size_t)limit, &s->arena);
+	int refusal = snapshot_plan(&p, copy, s->n, digest, (size_t)limit, NULL, &s->arena);
 	if (refusal) {
 		buf_printf(out, "refused: " STR_FMT "%s%s\n", STR_ARG(refusal == SNAPSHOT_IS_GOING ? p.target->name : STR("")),
 			refusal == SNAPSHOT_IS_GOING ? " " : "", refusals[refusal]);
@@ -185,7 +185,7 @@ static void test_plan__keeps_order_limits_and_what_is_live_through_any_life(void
 		for (size_t i = 0; i < l.n; i++) {
 			l.past[i].is_live = rand_r(&dice) % 4 == 0;
 		}
-		assert_int_equal(snapshot_plan(&p, l.past, l.n, str_of(digest), limit, *state), 0);
+		assert_int_equal(snapshot_plan(&p, l.past, l.n, str_of(digest), limit, NULL, *state), 0);
 		check_numbers(&p, &l);
 		check_trimmed(&p, &l, limit);
 		carry_out(&l, &p, digest);

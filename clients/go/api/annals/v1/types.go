@@ -421,6 +421,15 @@ type HistoryStatus struct {
 	// +optional
 	Revisions int64 `json:"revisions"`
 
+	// The numbers of these revisions, as ranges such as 1,17-60. Absent: the oldest went first.
+	// +optional
+	Kept string `json:"kept,omitempty"`
+
+	// The bytes of these revisions: of the last one as compact JSON, of the others as they are
+	// stored.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
 	// JSON pointers to the values that were left out of the state that was recorded last.
 	// +listType=atomic
 	// +optional
@@ -451,6 +460,37 @@ type HistorySubject struct {
 
 	// Its name.
 	Name string `json:"name"`
+}
+
+// Keep: How long the states of an object are kept. The current state always is.
+type Keep struct {
+	// The time for which a state is kept after another one has replaced it, such as 2160h.
+	// Absent: no limit.
+	// +optional
+	For *metav1.Duration `json:"for,omitempty"`
+
+	// The number of states besides the current one that are kept however old they are: 0 to
+	// 1000. Absent: 3, or atMost if that is less.
+	// +optional
+	AtLeast *int32 `json:"atLeast,omitempty"`
+
+	// The number of states that are kept besides the current one: 0 to 1000. Of the user who
+	// has the most, the oldest go first; the first state, and the last one of each user, go
+	// last. Absent: 1000.
+	// +optional
+	AtMost *int32 `json:"atMost,omitempty"`
+
+	// Of states that were replaced longer ago than that, such as 168h, only the last one of
+	// each day (UTC) is kept, and also the first state and the last one of each user. Absent:
+	// all are.
+	// +optional
+	ThinAfter *metav1.Duration `json:"thinAfter,omitempty"`
+
+	// The bytes of the states of an object, as they are stored: at least 1024. Beyond it states
+	// go as beyond atMost. The current state counts as compact JSON, and always stays. Absent:
+	// no limit.
+	// +optional
+	Bytes *int64 `json:"bytes,omitempty"`
 }
 
 // MigratedObjects: How many objects a migration has to do with.
@@ -538,6 +578,11 @@ type RecordedResources struct {
 	// resource.
 	// +listType=atomic
 	Resources []string `json:"resources"`
+
+	// How long the states of these resources are kept. A field that is absent here has its
+	// value of spec.keep. The first item that names a resource counts.
+	// +optional
+	Keep *Keep `json:"keep,omitempty"`
 }
 
 // RecorderSpec: The objects that have a history, and the part of them that is kept.
@@ -574,8 +619,13 @@ type RecorderSpec struct {
 	SecretData string `json:"secretData,omitempty"`
 
 	// The number of revisions of an object that are kept besides the current one: 0 to 1000.
+	// With keep, keep.atMost counts in its place.
 	// +optional
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+
+	// How long the states of an object are kept. Absent: historyLimit alone counts.
+	// +optional
+	Keep *Keep `json:"keep,omitempty"`
 
 	// The size of the largest state that is kept, as compact JSON: 1024 to 1048576 bytes. Of a
 	// larger state only the digest is kept.
@@ -633,13 +683,18 @@ type RecordingHistory struct {
 	// The number of its revisions.
 	// +optional
 	Revisions int64 `json:"revisions"`
+
+	// The bytes of its revisions, as in its status.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // RecordingResult: The answer of the server to one sighting.
 type RecordingResult struct {
 	// Recorded: a change was added to the History. Equal: the History lists it already, or
-	// there is nothing to record. Overtaken: the History has something newer, so only a look at
-	// the object itself can decide. Refused: see error.
+	// there is nothing to record. Trimmed: states have gone as `keep` says. Overtaken: the
+	// History has something newer, so only a look at the object itself can decide. Refused: see
+	// error.
 	// +optional
 	Result string `json:"result"`
 
@@ -662,6 +717,14 @@ type RecordingResult struct {
 	// The History of the object.
 	// +optional
 	History *RecordingHistory `json:"history,omitempty"`
+
+	// The number of states that have gone.
+	// +optional
+	Trimmed int64 `json:"trimmed,omitempty"`
+
+	// True: more states are to go. Send the sighting again.
+	// +optional
+	More bool `json:"more,omitempty"`
 
 	// A Status, as the answer to a request for this sighting alone would be.
 	// +optional
@@ -722,12 +785,17 @@ type Sighting struct {
 	// The object. Its History is made, if there is none.
 	Subject HistorySubject `json:"subject"`
 
-	// The number of revisions that are kept besides the current one: 0 or more.
+	// The number of revisions that are kept besides the current one: 0 or more. With keep,
+	// keep.atMost counts in its place.
 	// +optional
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 
+	// How long the states of the object are kept.
+	// +optional
+	Keep *Keep `json:"keep,omitempty"`
+
 	// Present, Absent, or Unselected: it exists, but no Recorder selects it, so its state is
-	// not recorded.
+	// not recorded. Unseen: nobody looked, and states of its History go as `keep` says.
 	Found string `json:"found"`
 
 	// When it was seen.
@@ -943,9 +1011,14 @@ type SnapshotSpec struct {
 	NamePrefix string `json:"namePrefix,omitempty"`
 
 	// The number of revisions that are kept besides the current one and those in use: 0 or
-	// more. Older ones are deleted in the same transaction.
+	// more. Older ones are deleted in the same transaction. With keep, keep.atMost counts in
+	// its place.
 	// +optional
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+
+	// How long the states of a History are kept. Forbidden for other owners.
+	// +optional
+	Keep *Keep `json:"keep,omitempty"`
 
 	// The names of the revisions that are in use, by pods for example: they are kept, and not
 	// counted. An empty list says that none is. Where annals serves the pods it also knows of

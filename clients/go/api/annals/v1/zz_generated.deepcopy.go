@@ -697,6 +697,46 @@ func (in *HistorySubject) DeepCopy() *HistorySubject {
 }
 
 // DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
+func (in *Keep) DeepCopyInto(out *Keep) {
+	*out = *in
+	if in.For != nil {
+		in, out := &in.For, &out.For
+		*out = new(metav1.Duration)
+		**out = **in
+	}
+	if in.AtLeast != nil {
+		in, out := &in.AtLeast, &out.AtLeast
+		*out = new(int32)
+		**out = **in
+	}
+	if in.AtMost != nil {
+		in, out := &in.AtMost, &out.AtMost
+		*out = new(int32)
+		**out = **in
+	}
+	if in.ThinAfter != nil {
+		in, out := &in.ThinAfter, &out.ThinAfter
+		*out = new(metav1.Duration)
+		**out = **in
+	}
+	if in.Bytes != nil {
+		in, out := &in.Bytes, &out.Bytes
+		*out = new(int64)
+		**out = **in
+	}
+}
+
+// DeepCopy returns a copy that shares nothing with the receiver.
+func (in *Keep) DeepCopy() *Keep {
+	if in == nil {
+		return nil
+	}
+	out := new(Keep)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto writes a copy, which shares nothing with the receiver, into out.
 func (in *MigratedObjects) DeepCopyInto(out *MigratedObjects) {
 	*out = *in
 }
@@ -777,6 +817,11 @@ func (in *RecordedResources) DeepCopyInto(out *RecordedResources) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Keep != nil {
+		in, out := &in.Keep, &out.Keep
+		*out = new(Keep)
+		(*in).DeepCopyInto(*out)
+	}
 }
 
 // DeepCopy returns a copy that shares nothing with the receiver.
@@ -823,6 +868,11 @@ func (in *RecorderSpec) DeepCopyInto(out *RecorderSpec) {
 		in, out := &in.HistoryLimit, &out.HistoryLimit
 		*out = new(int32)
 		**out = **in
+	}
+	if in.Keep != nil {
+		in, out := &in.Keep, &out.Keep
+		*out = new(Keep)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.MaxObjectBytes != nil {
 		in, out := &in.MaxObjectBytes, &out.MaxObjectBytes
@@ -1003,6 +1053,11 @@ func (in *Sighting) DeepCopyInto(out *Sighting) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Keep != nil {
+		in, out := &in.Keep, &out.Keep
+		*out = new(Keep)
+		(*in).DeepCopyInto(*out)
+	}
 	in.Time.DeepCopyInto(&out.Time)
 	if in.CreationTimestamp != nil {
 		in, out := &in.CreationTimestamp, &out.CreationTimestamp
@@ -1138,6 +1193,11 @@ func (in *SnapshotSpec) DeepCopyInto(out *SnapshotSpec) {
 		in, out := &in.HistoryLimit, &out.HistoryLimit
 		*out = new(int32)
 		**out = **in
+	}
+	if in.Keep != nil {
+		in, out := &in.Keep, &out.Keep
+		*out = new(Keep)
+		(*in).DeepCopyInto(*out)
 	}
 	if in.Live != nil {
 		in, out := &in.Live, &out.Live
