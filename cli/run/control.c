@@ -45,6 +45,10 @@ void control_flags_rows(struct control_flags *f, struct option *ret)
 			"each "
 			"says.",
 			0, INT32_MAX},
+		{"recorder-queue-mib", OPTION_INT, &f->settings.recorder_queue_mib, "N",
+			"How many MiB of states may wait to be recorded. Beyond that, states between the last ones are skipped, "
+			"and the next change of the object says so. 0: 32.",
+			0, RECORDER_QUEUE_MIB_MAX},
 		{"fake-nodes", OPTION_INT, &f->fake_nodes, "N",
 			"How many nodes to simulate, for tests and demonstrations: pods come up on them without containers. It "
 			"runs "

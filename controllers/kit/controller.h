@@ -14,12 +14,18 @@
 #include "client/informer.h"
 #include "controllers/kit/workers.h"
 
-enum { FAKE_NODES_MAX = 5000 }; /* what Kubernetes says a cluster may have */
+enum {
+	FAKE_NODES_MAX = 5000, /* what Kubernetes says a cluster may have */
+	/* The recorder's queue. Beyond it, states between the last ones are skipped, and the next change says so. */
+	RECORDER_QUEUE_MIB = 32,
+	RECORDER_QUEUE_MIB_MAX = 65536, /* what a machine may have to spare */
+};
 /* Settings of controllers that come from flags. */
 struct controller_settings {
 	const char *statefulset_history;   /* --statefulset-history: the carrier's name (controllers/kit/history.h) */
 	int64_t statefulset_history_limit; /* an upper limit for every revisionHistoryLimit; 0: none */
 	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
+	int64_t recorder_queue_mib;      /* --recorder-queue-mib: of states that wait to be written; 0: the default */
 };
 
 /* The environment of a controller, which outlives it. */

@@ -30,7 +30,6 @@ enum {
 	EXPIRE_MAX_S = 600,
 	/* Objects in the ledger, 100 bytes each; further ones are left out, and the status says so. */
 	OBJECTS_MAX = 2 * 1000 * 1000,
-	WAITING_MAX = 32 << 20,     /* bytes of waiting changes */
 	ARENA_MAX = 256 << 20,      /* bytes of the statuses of all Recorders */
 	STATUS_BYTES_MAX = 8 << 20, /* bytes of one status or notice */
 };
@@ -797,8 +796,10 @@ static void begin(void *state)
 
 	d->core.wake = on_wake;
 	d->core.discover_soon = on_discover_soon;
-	d->core.ledger = ledger_new(
-		&(struct ledger_options){.max_objects = OBJECTS_MAX, .max_waiting = WAITING_MAX, .queue = d->core.run.queue});
+	int64_t mib = d->core.run.env->settings->recorder_queue_mib;
+	d->core.ledger = ledger_new(&(struct ledger_options){.max_objects = OBJECTS_MAX,
+		.max_waiting = (size_t)(mib > 0 ? mib : RECORDER_QUEUE_MIB) << 20,
+		.queue = d->core.run.queue});
 	d->core.events = event_writer_new(&d->core.run);
 	discovery_init(&d->found);
 	map_init(&d->items, REPORT_ROWS_MAX);

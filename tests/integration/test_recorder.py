@@ -11,6 +11,7 @@ import metrics
 import processes
 import pytest
 
+from between import Between
 from processes import retry_until
 
 pytestmark = pytest.mark.long_file
@@ -608,6 +609,39 @@ def apart():
     yield room
     room.leave()
     world.close()
+
+
+@pytest.mark.parametrize("mib, is_whole", [(1, False), (16, True)])
+def test_the_queue_holds_what_its_flag_says(folder, serve, etcd, certificates, mib, is_whole):
+    """4 MiB of states wait, while the server refuses to record them; when another namespace's change is recorded, all of them were seen."""
+    server = serve(etcd().endpoint)
+    retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    assert server.post(f"{CORE}/namespaces", {"metadata": {"name": "other"}}).status == 201
+    assert server.post(RECORDERS, {"metadata": {"name": "all"}, "spec": {"resources": [{"groups": [""], "resources": ["configmaps"]}], "historyLimit": 100}}).status == 201
+    between = Between(server, certificates)
+    config = processes.write_kubeconfig(folder / "kubeconfig", between.url, certificates)
+    recorder = processes.Process([processes.BIN, "controllers", "--kubeconfig", config, "--controllers=recorder", f"--recorder-queue-mib={mib}"])
+
+    def changes(namespace):
+        items = server.get(f"{V1}/namespaces/{namespace}/histories?fieldSelector=spec.subject.name=c").json["items"]
+        return items[0]["status"].get("changes", []) if items and "status" in items[0] else []
+
+    try:
+        assert server.post(f"{CORE}/namespaces/default/configmaps", {"metadata": {"name": "c"}, "data": {"n": "0"}}).status == 201
+        retry_until(lambda: len(changes("default")) == 1, "the first state")
+        between.fault = lambda _, path: "503" if "/namespaces/default/" in path and path.endswith("/recordings") else None
+        for n in range(1, 41):
+            assert server.patch(f"{CORE}/namespaces/default/configmaps/c", {"data": {"n": str(n), "x": "x" * 100_000}}).status == 200
+        assert server.post(f"{CORE}/namespaces/other/configmaps", {"metadata": {"name": "c"}}).status == 201
+        retry_until(lambda: changes("other"), "the other namespace's change")
+        between.fault = lambda *_: None
+        retry_until(lambda: changes("default")[-1].get("paths", [""])[0] == "/data/n" and server.get(
+            f"{V1}/namespaces/default/controllerrevisions/{changes('default')[-1]['revision']}").json["data"]["data"]["n"] == "40", "the last state")
+        found = changes("default")
+        assert (len(found) == 41) == is_whole and ("skipped" in found[-1]) != is_whole, found
+    finally:
+        recorder.kill()
+        between.close()
 
 
 def test_a_recorder_that_was_killed_skips_no_state(apart):
