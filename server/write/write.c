@@ -267,8 +267,7 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 		.guards_needed = w->needed,
 		.needed = w->needed,
 		.is_unprotected = w->loses_protection,
-		/* A Snapshot has decided on all of the history, and guards it. */
-		.is_unique = !w->extend && history_is_unique(q, w),
+		.is_unique = history_is_unique(q, w),
 		.wants_present = true,
 	};
 

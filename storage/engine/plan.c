@@ -259,7 +259,8 @@ static void plan_history_form(struct plan *p, const struct plan_change *c, const
 /* Plans the index keys of a history in the transaction that changes the revision. So the index
  * is never behind, and a guard on it is a guard on the history. The state of a revision never
  * changes: one digest serves for before and after. A value in compressed form has an entry for its
- * number alone, without the uid: the index would be as large as the values. */
+ * number alone, without the uid: the index would be as large as the values. The guard on that also
+ * knows of revisions that cannot be read, which no cache has. */
 static void plan_history(struct plan *p, const struct plan_change *c, bool is_packed)
 {
 	struct move m = find_move(c->before, c->after);
@@ -277,7 +278,7 @@ static void plan_history(struct plan *p, const struct plan_change *c, bool is_pa
 	if (c->is_unique && m.is_in) {
 		p->clash_look = p->txn.n_failure;
 		p->number = m.after.number;
-		if (m.changes_owner) {
+		if (m.changes_owner && !is_packed) {
 			plan_guard_unique(p, key_history_digest(a, is, digest));
 		}
 		plan_guard_unique(p, key_history_number(a, is, m.after.number));
