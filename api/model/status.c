@@ -394,7 +394,7 @@ void field_not_supported_value(
 
 void field_too_long(struct field_errors *e, struct str path, int64_t max)
 {
-	assert(max > 0);
+	/* A schema's author may say anything, zero and less included. */
 	field_errors_add(e, FIELD_TOO_LONG, path, (struct str){0},
 		max < 0 ? STR("value is too long")
 			: arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));

@@ -26,6 +26,9 @@ static struct str show(const struct json *j)
 /* "path: Invalid value: ..." of each error, sorted, one a line. */
 static struct str show_errors(const struct field_errors *errors)
 {
+	if (!errors->n) {
+		return STR("");
+	}
 	struct status st;
 	struct str *texts = arena_array(&arena, struct str, errors->n + 1);
 	_cleanup_(buf_done) struct buf out;

@@ -118,6 +118,19 @@ static void test_validate__scale(void **state _unused_)
 	schema_unref(s);
 }
 
+static void test_validate__ceilings_of_nothing(void **state _unused_)
+{
+	struct schema *s = compile("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":0},"
+				   "\"b\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":-1}}}");
+	struct field_errors errors;
+	field_errors_init(&errors, &arena);
+	schema_validate(s, NULL, parse("{\"a\":\"x\",\"b\":[]}"), &errors);
+	assert_int_equal(errors.n, 2);
+	assert_str(field_error_text(&errors.v[0], &arena), "a: Too long: may not be more than 0 bytes");
+	assert_str(field_error_text(&errors.v[1], &arena), "b: Too many: 0: has too many items");
+	schema_unref(s);
+}
+
 static struct json *deep(unsigned depth)
 {
 	struct json *schema = parse("{\"type\":\"string\"}");
@@ -238,6 +251,7 @@ int main(void)
 		TEST_TREE(test_normal__as_go_writes_maps),
 		TEST_TREE(test_validate__ratchets),
 		TEST_TREE(test_validate__scale),
+		TEST_TREE(test_validate__ceilings_of_nothing),
 		TEST_TREE(test_compile__ceilings),
 		TEST_TREE(test_compile__counted),
 		TEST_TREE(test_regexp__go_words),
