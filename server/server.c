@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/exposition.h"
+#include "base/ids.h"
 #include "server/dispatch.h"
 #include "server/metrics/object_metrics.h"
 #include "server/request/agreed_version.h"
@@ -13,6 +14,7 @@
 #include "server/request/server_state.h"
 #include "server/write/user_notes.h"
 #include "server/write/write_memory.h"
+#include "storage/keys.h"
 
 #include <assert.h>
 
@@ -394,6 +396,39 @@ static int bootstrap_namespace(struct server *s, const struct agreement_ticket *
 	} else if (plan_judge(&p, s->options.agreement) == PLAN_UNREGISTERED && !plan_present(&p)) {
 		buf_printf(err, "namespace %s: this server is no longer registered with the others", name);
 		r = (int)STORAGE_LEASE_GONE;
+	}
+	plan_clear(&p);
+	arena_done(&a);
+	return r;
+}
+
+int server_read_salt_key(struct server *s, struct buf *err)
+{
+	unsigned char made[RECORDER_SALT_KEY_BYTES];
+	struct arena a;
+	struct plan p;
+
+	if (atomic_load(&s->has_salt_key)) {
+		return 0;
+	}
+	arena_init(&a, 64 << 10);
+	plan_init(&p, &a, s->options.prefix);
+	random_bytes(made, sizeof(made));
+	struct str key = key_recorder_salts(&a, s->options.prefix), value = {(const char *)made, sizeof(made)};
+	plan_guard(&p, storage_compare_mod(key, 0));
+	size_t look = plan_look(&p, key, false);
+	plan_put(&p, key, value, 0);
+	int r = (int)plan_wait(&p, s->options.storage);
+	const struct storage_kv *stored = !r && !p.txn.succeeded ? plan_looked(&p, look) : NULL;
+	value = stored ? stored->value : value;
+	if (r) {
+		buf_printf(err, "the key of salts: %s: %s", storage_result_name(p.txn.op.result), p.txn.op.message);
+	} else if ((!p.txn.succeeded && !stored) || value.n != sizeof(s->salt_key)) {
+		buf_printf(err, "the key of salts, " STR_FMT ", has not %zu bytes", STR_ARG(key), sizeof(s->salt_key));
+		r = (int)STORAGE_UNAVAILABLE;
+	} else {
+		memcpy(s->salt_key, value.p, value.n);
+		atomic_store(&s->has_salt_key, true);
 	}
 	plan_clear(&p);
 	arena_done(&a);

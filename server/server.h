@@ -26,5 +26,8 @@ void server_flush_logs(struct server *s, int64_t until_ms);
 struct server *server_free(struct server *s);
 /* Standalone: creates the namespaces default, kube-system, kube-public, kube-node-lease where absent. Blocking; 0, or a storage_result with err. */
 int server_bootstrap(struct server *s, struct buf *err);
+/* Reads the key from which salts of Recorders are derived (server/write/write_recorded.h), and makes it if there is none. All servers on
+ * one etcd have the same. Blocking; 0, or a storage_result with err. One thread calls it. */
+int server_read_salt_key(struct server *s, struct buf *err);
 
 #endif

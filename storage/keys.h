@@ -12,6 +12,7 @@
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
  *   PREFIX/user-notes/UID/VERSION/WHAT.USER         who asked for a write of the object of that uid, in that version (server/write/user_notes.h)
  *   PREFIX/imports/DIGEST                           that an import has begun, of that file and those flags: the salt of its new uids
+ *   PREFIX/recorder-salts                           the key from which salts of Recorders are derived: random bytes (server/write/write_recorded.h)
  *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/upkeep.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache/cache.h)
@@ -44,6 +45,7 @@ struct str key_replicas(struct arena *a, struct str prefix);      /* PREFIX/repl
 struct str key_replicas_seen(struct arena *a, struct str prefix); /* PREFIX/replicas-seen/ */
 struct str key_user_notes(struct arena *a, struct str prefix);    /* PREFIX/user-notes/ */
 struct str key_imports(struct arena *a, struct str prefix);       /* PREFIX/imports/ */
+struct str key_recorder_salts(struct arena *a, struct str prefix);
 struct str key_migrator(struct arena *a, struct str prefix);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);

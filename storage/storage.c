@@ -280,6 +280,11 @@ struct str key_imports(struct arena *a, struct str prefix)
 	return arena_printf(a, STR_FMT "/imports/", STR_ARG(prefix));
 }
 
+struct str key_recorder_salts(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/recorder-salts", STR_ARG(prefix));
+}
+
 struct str key_migrator(struct arena *a, struct str prefix)
 {
 	return arena_printf(a, STR_FMT "/migrator", STR_ARG(prefix));

@@ -102,8 +102,8 @@ static const struct type type_spec = {
 				"The namespace for the Histories of objects that have no namespace. It cannot be changed.",
 				NULL, "\"default\""},
 			{"salt", &type_bytes, 0,
-				"The key of the digests of redacted values: 16 to 64 bytes. Absent: the server makes a random "
-				"one. It cannot be changed.",
+				"The key of the digests of redacted values: 16 to 64 bytes. Absent: the server derives one from "
+				"the name, the resources, and a secret of its own. It cannot be changed.",
 				NULL, NULL},
 			{0},
 		},
@@ -203,6 +203,7 @@ static struct json *new_salt(struct str uid, struct arena *a)
 static void prepare_create(struct object *o, struct arena *a)
 {
 	object_set_status(o, schema_zero(&type_status, a), a);
+	/* The server has not read its own key yet (server/write/write_recorded.h). */
 	if (member_text(object_spec(o), "salt").n == 0) {
 		set_salt(o, new_salt(o->meta.uid, a), a);
 	}

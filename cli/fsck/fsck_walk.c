@@ -434,8 +434,8 @@ static bool is_note(struct fsck *f, struct str key)
 
 static bool is_known(struct fsck *f, struct str key)
 {
-	const struct str single[] = {
-		key_compact(&f->page, f->prefix), key_fence(&f->page, f->prefix), key_migrator(&f->page, f->prefix)};
+	const struct str single[] = {key_compact(&f->page, f->prefix), key_fence(&f->page, f->prefix),
+		key_migrator(&f->page, f->prefix), key_recorder_salts(&f->page, f->prefix)};
 	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
 		if (str_eq(key, single[i])) {
 			return true;

@@ -144,7 +144,7 @@ static void warn_if_late(struct instance *i, const struct buf *why)
 		return;
 	}
 	if (i->warn_at_ms) {
-		log_warning("start", "cannot make the first namespaces yet: " STR_FMT, STR_ARG(buf_str(why)));
+		log_warning("start", "cannot make what is there from the start: " STR_FMT, STR_ARG(buf_str(why)));
 	}
 	i->warn_at_ms = now_ms + WARN_AFTER_MS;
 }
@@ -156,7 +156,7 @@ static bool try_bootstrap(struct instance *i)
 	if (!cache_is_ready(i->cache)) {
 		return false;
 	}
-	if (i->delegation || server_bootstrap(i->server, &err) == 0) {
+	if (server_read_salt_key(i->server, &err) == 0 && (i->delegation || server_bootstrap(i->server, &err) == 0)) {
 		return true;
 	}
 	warn_if_late(i, &err);

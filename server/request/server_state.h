@@ -15,6 +15,8 @@
 
 #include <pthread.h>
 
+enum { RECORDER_SALT_KEY_BYTES = 32 };
+
 struct server {
 	struct server_options options;
 	struct http_server *http;
@@ -41,6 +43,8 @@ struct server {
 	_Atomic size_t n_reads, n_writes, n_watches;
 	_Atomic uint64_t n_decisions;                               /* write.c's */
 	_Atomic bool has_namespaces;                                /* standalone: the first ones are there */
+	unsigned char salt_key[RECORDER_SALT_KEY_BYTES]; /* of server_read_salt_key(); valid once has_salt_key is true */
+	_Atomic bool has_salt_key;
 	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* request.c's */
 	_Atomic bool is_draining;
 	_Atomic bool is_open; /* everything below http is there; until then, behind the gate */

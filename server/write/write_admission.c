@@ -533,6 +533,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	}
 	write_shed_fields(w);
 	admission_complete(&at, q->a);
+	write_fill_salt(q, o);
 	if (k->prepare_create) {
 		k->prepare_create(o, q->a);
 	}

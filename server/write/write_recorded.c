@@ -1,8 +1,10 @@
-/* The rules for users who write recorded states, and the archive of those whose namespace is deleted. */
+/* The rules for users who write recorded states, the archive of those whose namespace is deleted, and the salts that hide parts. */
 #include "server/write/write_recorded.h"
 
 #include "api/model/history.h"
 #include "api/model/members.h"
+#include "base/base64.h"
+#include "base/keyed_hash.h"
 #include "server/request/agreed_version.h"
 
 #include <assert.h>
@@ -438,4 +440,27 @@ void recorded_guard(const struct request *q, const struct write *w, struct plan 
 	assert(w->history_seen > 0 && has_place);
 	(void)has_place;
 	plan_guard_history(p, request_ns(q), place.owner, w->history_seen);
+}
+
+/* ---- salts ---- */
+
+enum { SALT_BYTES = 16 };
+
+void write_fill_salt(struct request *q, struct object *o)
+{
+	const struct server *s = q->server;
+	struct json *spec = (struct json *)(uintptr_t)object_spec(o);
+	unsigned char hash[SHA256_SIZE];
+	char resources[DIGEST_SIZE], *text = arena_array(q->a, char, BASE64_SIZE(SALT_BYTES));
+
+	if (strcmp(o->kind->kind, "Recorder") != 0 || member_text(spec, "salt").n > 0 || !atomic_load(&s->has_salt_key)) {
+		return;
+	}
+	digest_of(resources, json_gets(spec, "resources"), q->a);
+	const struct str parts[] = {o->meta.name, str_of(resources)};
+	keyed_hash_of_parts((struct str){(const char *)s->salt_key, sizeof(s->salt_key)}, parts, ARRAY_SIZE(parts), hash);
+	base64_encode(text, (struct str){(const char *)hash, SALT_BYTES});
+	struct json *salt = json_string(q->a, (struct str){text, BASE64_SIZE(SALT_BYTES)});
+	const struct type *type = type_field(o->kind->type, STR("spec"))->type;
+	object_set_spec(o, schema_with(type, spec, "salt", salt, q->a), q->a);
 }

@@ -45,6 +45,11 @@ int selectable_index(const struct kind *k, const char *path);
 int recorded_check_unique(struct request *q, struct write *w);
 void recorded_guard(const struct request *q, const struct write *w, struct plan *p);
 
+/* Gives a new Recorder that has no salt the one that follows from its name, its resources, and a key that only servers and etcd know. So
+ * a Recorder that is deleted and recreated hides equal values in the same way, and they do not seem to have changed. Nobody gets the
+ * salt of other resources: who makes a Recorder must be allowed to list and watch all that it names. */
+void write_fill_salt(struct request *q, struct object *o);
+
 /* o NULL: a deletion. old NULL: a creation. Returns 0; 1 with q->st; or ASK_FIRST. */
 int write_ask_recorded(struct request *q, const struct object *o, const struct object *old);
 

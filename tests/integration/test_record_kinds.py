@@ -76,6 +76,34 @@ def test_recorder_by_kubectl(kubectl, annals, name):
     assert applied.status == 200 and applied.json["spec"]["salt"] == spec["salt"]
 
 
+def test_recorder_that_is_made_again_has_the_same_salt(annals, name):
+    def salt(of=name, *rules, **spec):
+        made = annals.post(RECORDERS, recorder(of, *rules, **spec))
+        assert made.status == 201, made
+        assert annals.delete(f"{RECORDERS}/{of}").status == 200
+        return made.json["spec"]["salt"]
+
+    others = {"groups": ["apps"], "resources": ["deployments"]}
+    first = salt()
+    assert salt() == salt(historyLimit=3, redact=["/spec/replicas"]) == first
+    # Another name, and other resources, of which the maker may not be allowed to know anything.
+    assert len({first, salt(f"{name}-2"), salt(name, others)}) == 3
+    given = base64.b64encode(bytes(range(16))).decode()
+    assert salt(salt=given) == given and salt() == first
+
+
+def test_recorder_of_each_server_has_the_same_salt(etcd, serve):
+    store = etcd()
+    one, other = serve(store.endpoint), serve(store.endpoint)
+    salts = []
+    for server in (one, other, serve(etcd().endpoint)):
+        made = server.post(RECORDERS, recorder("r"))
+        assert made.status == 201 and server.delete(f"{RECORDERS}/r").status == 200
+        salts.append(made.json["spec"]["salt"])
+    assert salts[0] == salts[1] != salts[2]
+    assert processes.run([processes.BIN, "fsck", "--etcd-servers", store.endpoint]).returncode == 0
+
+
 def test_recorder_is_refused_by_field(kubectl, annals, name):
     assert 'spec.resources[0].groups[0]: Invalid value: "annals.dev": annals does not record its own objects' in kubectl(
         "create", "-f", "-", sent=recorder(name, {"groups": ["annals.dev"], "resources": ["histories"]}), fails=True)

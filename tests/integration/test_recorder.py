@@ -817,6 +817,20 @@ def test_another_salt_changes_no_password(room):
     assert annals(room, "log", "-p").count("password") == 1  # when it was created
 
 
+def test_a_recorder_that_is_made_again_changes_nothing(room):
+    room.record("secrets")
+    room.make(resource="secrets", stringData={"password": "p"})
+    room.await_types("Created", kind="Secret")
+    room.send("delete", f"{RECORDERS}/{room.name}")
+    retry_until(lambda: room.server.get(f"{RECORDERS}/{room.name}").status == 404, "the Recorder is gone")
+    # An annotation that belongs to no state: the object has another version than its History lists.
+    room.send("patch", room.path("web", "secrets"), {"metadata": {"annotations": {"kubernetes.io/change-cause": "none"}}})
+    room.record("secrets")
+    room.change("web", resource="secrets", stringData={"user": "u"})
+    [_, change] = room.await_types("Created", "Changed", kind="Secret")
+    assert change["paths"] == ["/data/user"]
+
+
 def test_undo_does_not_go_back_to_another_form_of_the_same_state(room):
     room.record("configmaps")
     room.make(data={"a": "1", "b": "1"})

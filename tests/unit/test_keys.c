@@ -31,6 +31,7 @@ static void test_keys__fixed_ones(void **state)
 	assert_str(key_objects_prefix(a, STR("/annals")), "/annals/objects/");
 	assert_str(key_compact(a, STR("/annals")), "/annals/compact_rev_key");
 	assert_str(key_fence(a, STR("/annals")), "/annals/fence");
+	assert_str(key_recorder_salts(a, STR("/annals")), "/annals/recorder-salts");
 }
 
 static void test_keys__split_is_the_way_back(void **state)

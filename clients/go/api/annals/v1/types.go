@@ -640,8 +640,8 @@ type RecorderSpec struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// The key of the digests of redacted values: 16 to 64 bytes. Absent: the server makes a
-	// random one. It cannot be changed.
+	// The key of the digests of redacted values: 16 to 64 bytes. Absent: the server derives one
+	// from the name, the resources, and a secret of its own. It cannot be changed.
 	// +optional
 	Salt []byte `json:"salt,omitempty"`
 }
