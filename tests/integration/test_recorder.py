@@ -709,6 +709,24 @@ def test_the_next_leader_skips_no_state(apart):
         assert other.stop() == 0
 
 
+def test_two_recorders_at_work_record_each_state_once(apart):
+    """Without election, while one of them is killed."""
+    room, names = apart, [f"c{n}" for n in range(5)]
+    room.record("configmaps", historyLimit=100)
+    first = room.world.recorder
+    room.world.start_recorder()
+    for n in range(40):
+        for name in names:
+            (room.change if n else room.make)(name, data={"n": str(n)})
+        if n == 20:
+            first.kill()
+    retry_until(lambda: all(len(room.changes(name)) >= 40 for name in names), "all states are recorded")
+    for name in names:
+        assert [state["n"] for state in data(room.states(name))] == [str(n) for n in range(40)]
+        assert [change["number"] for change in room.changes(name)] == list(range(1, 41))
+        assert not [change for change in room.changes(name) if "skipped" in change or change["user"] != room.changes(name)[0]["user"]]
+
+
 def test_how_much_is_recorded_grows_only_with_what_is_written(room):
     room.record("configmaps")
     room.make()
