@@ -298,8 +298,7 @@ class ObjectJudge:
             self.judge_paths(change, before)
         missing = self.runs[at + 1:place]
         is_troubled = self.evidence.is_troubled(last.asked if last else 0, seen_at)
-        is_unseen = self.comes_back(at, place - 1)
-        if missing and not change.get("skipped") and is_troubled and is_unseen:
+        if missing and not change.get("skipped") and is_troubled and self.comes_back(at, place - 1):
             self.unsee(missing)
         elif missing or change.get("skipped"):
             self.judge_gap(change, before, last, missing, run, is_troubled)
