@@ -22,7 +22,6 @@ struct counter {
 
 void log_entries_init(struct log_entries *e, size_t max, const struct log_filter *filter)
 {
-	assert(max > 0);
 	*e = (struct log_entries){.max = max, .filter = *filter};
 	map_init(&e->seen, SEEN_MAX);
 }
