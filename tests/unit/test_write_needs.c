@@ -56,12 +56,23 @@ static enum namespace_phase phase_of(void *ctx, struct str name _unused_)
 	return ((struct site *)ctx)->phase;
 }
 
+static bool ask_namespace(void *ctx, struct namespace_question *q)
+{
+	struct site *s = ctx;
+	q->phase = s->phase;
+	snprintf(q->uid, sizeof(q->uid), "8e4b1c52-9a0f-4f3c-8a55-4c3f6f0a8c11");
+	return true;
+}
+
 static int site_open(void **state)
 {
 	struct site *s = mem_new(struct site);
 	arena_init(&s->a, 1 << 24);
-	s->delegates = (struct delegates){
-		.ctx = s, .ask_access = ask_access, .ask_webhooks = ask_webhooks, .namespace_phase = phase_of};
+	s->delegates = (struct delegates){.ctx = s,
+		.ask_access = ask_access,
+		.ask_webhooks = ask_webhooks,
+		.namespace_phase = phase_of,
+		.ask_namespace = ask_namespace};
 	behind_open(&s->behind, &(struct server_options){.delegates = &s->delegates, .anonymous_auth = true});
 	client_open(&s->client, server_port(s->behind.server), NULL);
 	*state = s;
