@@ -452,7 +452,6 @@ static struct gc_node *graph_find(const struct gc_graph *g, struct str uid)
 /* Returns NULL if the graph is full. */
 static struct gc_node *graph_add(struct gc_graph *g, const struct gc_ref *r)
 {
-	assert(r->uid.n > 0);
 	struct gc_node *n = gc_node_new(r);
 
 	return map_set(&g->nodes, r->uid, n, NULL) ? n : gc_node_free(n);
