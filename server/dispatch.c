@@ -3,7 +3,6 @@
  * request. Everything that must happen once, however a request ends, is in request_on_done(). */
 #include "server/dispatch.h"
 
-#include "api/model/protobuf_write.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "server/request/agreed_version.h"
@@ -81,33 +80,6 @@ static void request_dispatch(struct request *q)
 
 /* ---- before the body ---- */
 
-/* Without what whole objects have. */
-static unsigned forms_allowed(const struct route *r)
-{
-	if (extension_of(r)) {
-		return 0;
-	}
-	switch (r->action) {
-	case VERB_WATCH:
-		return ALLOW_TABLE | ALLOW_PARTIAL | ALLOW_STREAM_ONLY;
-	case VERB_LIST:
-	case VERB_DELETECOLLECTION:
-		return ALLOW_TABLE | ALLOW_PARTIAL_LIST;
-	default:
-		return ALLOW_TABLE | ALLOW_PARTIAL;
-	}
-}
-
-static unsigned media_allowed(const struct route *r)
-{
-	if (!r->is_resource || !r->kind) {
-		return 0;
-	}
-	/* No version: there is no such subresource, which is said before anything is answered. */
-	bool is_only_text = r->body_version && !protobuf_has_objects(r->body_kind, r->body_version);
-	return forms_allowed(r) | (is_only_text ? ALLOW_ONLY_TEXT : 0);
-}
-
 /* Errors found here are answered later, when the user is known to be allowed to see them. */
 static void dispatch_negotiate(struct request *q)
 {
@@ -120,9 +92,7 @@ static void dispatch_negotiate(struct request *q)
 		assert((r != 0) == (q->media_status.code != 0));
 		return;
 	}
-	media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
-		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
-		&q->media_status);
+	request_negotiate(q);
 }
 
 /* A request may come before its server is whole. */
@@ -273,6 +243,7 @@ void request_on_done(void *server, struct http_exchange *x)
 	if (q->cleanup) {
 		q->cleanup(q, q->cleanup_ctx);
 	}
+	q->held = kind_unref(q->held);
 }
 
 /* Memory of answers comes back in bursts, too. */

@@ -21,7 +21,7 @@
 
 /* Sorted by hub group and resource, so that nothing depends on the order in which the linker lays out constructors. Written before
  * main() only. */
-static struct kind *kinds[KIND_COUNT_MAX];
+static struct kind *built_in[KIND_COUNT_MAX];
 static size_t n_kinds;
 
 const char *verb_name(enum verb v)
@@ -85,7 +85,7 @@ static _noreturn_ void die(const struct kind *k, const char *why)
 static void check(const struct kind *k)
 {
 	for (size_t i = 0; i < n_kinds; i++) {
-		if (clashes(kinds[i], k)) {
+		if (clashes(built_in[i], k)) {
 			die(k, "another kind has these names");
 		}
 	}
@@ -109,12 +109,12 @@ void kind_register(struct kind *k)
 	assert(k->kind && k->resource);
 	check(k);
 	size_t at = n_kinds++;
-	for (; at > 0 && compare_kinds(kinds[at - 1], k) > 0; at--) {
-		kinds[at] = kinds[at - 1];
+	for (; at > 0 && compare_kinds(built_in[at - 1], k) > 0; at--) {
+		built_in[at] = built_in[at - 1];
 	}
-	kinds[at] = k;
+	built_in[at] = k;
 	for (size_t i = at; i < n_kinds; i++) {
-		kinds[i]->index = (unsigned)i;
+		built_in[i]->index = (unsigned)i;
 	}
 }
 
@@ -126,17 +126,147 @@ size_t kind_count(void)
 const struct kind *kind_at(size_t i)
 {
 	assert(i < n_kinds);
-	return kinds[i];
+	return built_in[i];
 }
 
 bool version_is_visible(const struct version *v, bool is_standalone)
 {
-	return is_standalone || !v->standalone_only;
+	return (is_standalone || !v->standalone_only) && !v->is_unserved;
 }
 
 bool version_is_own(const struct version *v, const struct kind *k)
 {
 	return strcmp(v->group, k->versions[0].group) == 0;
+}
+
+/* ---- kinds that definitions describe ---- */
+
+void kind_begin_life(struct kind *k, struct kind_life *life)
+{
+	static _Atomic unsigned last = KIND_COUNT_MAX;
+
+	assert(life->free && !life->place);
+	atomic_init(&life->refs, 1);
+	k->life = life;
+	k->index = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+}
+
+const struct kind *kind_ref(const struct kind *k)
+{
+	if (k && k->life) {
+		unsigned before = atomic_fetch_add_explicit(&k->life->refs, 1, memory_order_relaxed);
+		assert(before > 0);
+		(void)before;
+	}
+	return k;
+}
+
+const struct kind *kind_unref(const struct kind *k)
+{
+	if (!k || !k->life || atomic_fetch_sub_explicit(&k->life->refs, 1, memory_order_acq_rel) != 1) {
+		return NULL;
+	}
+	/* The cache's place has objects of the kind, so it goes first. */
+	if (k->life->place) {
+		k->life->vacate(k->life->place);
+	}
+	k->life->free((struct kind *)(uintptr_t)k);
+	return NULL;
+}
+
+/* Sorted as the kinds of the program are. */
+struct kinds {
+	_Atomic uint32_t refs;
+	size_t n;
+	const struct kind *v[];
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+	return compare_kinds(*(const struct kind *const *)a, *(const struct kind *const *)b);
+}
+
+struct kinds *kinds_new(const struct kind **v, size_t n)
+{
+	struct kinds *t = mem_alloc(sizeof(*t) + n * sizeof(t->v[0]));
+
+	assert(n <= KINDS_DEFINED_MAX);
+	atomic_init(&t->refs, 1);
+	t->n = n;
+	for (size_t i = 0; i < n; i++) {
+		assert(v[i]->life);
+		t->v[i] = kind_ref(v[i]);
+	}
+	if (n > 1) {
+		qsort(t->v, n, sizeof(t->v[0]), compare_entries);
+	}
+	return t;
+}
+
+struct kinds *kinds_ref(struct kinds *t)
+{
+	if (t) {
+		atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	}
+	return t;
+}
+
+struct kinds *kinds_unref(struct kinds *t)
+{
+	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) {
+		return NULL;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		kind_unref(t->v[i]);
+	}
+	return mem_free(t);
+}
+
+size_t kinds_count(const struct kinds *t)
+{
+	return t ? t->n : 0;
+}
+
+const struct kind *kinds_at(const struct kinds *t, size_t i)
+{
+	assert(i < kinds_count(t));
+	return t->v[i];
+}
+
+static int compare_to_hub(struct str group, struct str resource, const struct kind *k)
+{
+	int r = str_cmp(group, str_of(k->versions[0].group));
+
+	return r ? r : str_cmp(resource, str_of(k->resource));
+}
+
+const struct kind *kinds_by_hub(const struct kinds *t, struct str group, struct str resource)
+{
+	size_t low = 0, high = kinds_count(t);
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int r = compare_to_hub(group, resource, t->v[middle]);
+		if (r == 0) {
+			return t->v[middle];
+		}
+		if (r < 0) {
+			high = middle;
+		} else {
+			low = middle + 1;
+		}
+	}
+	return NULL;
+}
+
+size_t kinds_total(const struct kinds *t)
+{
+	return n_kinds + kinds_count(t);
+}
+
+const struct kind *kinds_nth(const struct kinds *t, size_t i)
+{
+	return i < n_kinds ? built_in[i] : kinds_at(t, i - n_kinds);
 }
 
 static const struct version *find_version(const struct kind *k, struct str group, struct str version)
@@ -153,25 +283,38 @@ const struct kind *kind_by_resource(
 	struct str group, struct str version, struct str resource, bool is_standalone, const struct version **ret_version)
 {
 	for (size_t i = 0; i < n_kinds; i++) {
-		if (!str_is(resource, kinds[i]->resource)) {
+		if (!str_is(resource, built_in[i]->resource)) {
 			continue;
 		}
-		const struct version *v = find_version(kinds[i], group, version);
+		const struct version *v = find_version(built_in[i], group, version);
 		if (v && version_is_visible(v, is_standalone)) {
 			if (ret_version) {
 				*ret_version = v;
 			}
-			return kinds[i];
+			return built_in[i];
 		}
 	}
 	return NULL;
 }
 
+const struct kind *kinds_by_resource(
+	const struct kinds *t, struct str group, struct str version, struct str resource, const struct version **ret_version)
+{
+	const struct kind *k = kinds_by_hub(t, group, resource);
+	const struct version *v = k ? find_version(k, group, version) : NULL;
+
+	if (!v || !version_is_visible(v, true)) {
+		return NULL;
+	}
+	*ret_version = v;
+	return k;
+}
+
 const struct kind *kind_by_hub(struct str group, struct str resource)
 {
 	for (size_t i = 0; i < n_kinds; i++) {
-		if (str_is(group, kinds[i]->versions[0].group) && str_is(resource, kinds[i]->resource)) {
-			return kinds[i];
+		if (str_is(group, built_in[i]->versions[0].group) && str_is(resource, built_in[i]->resource)) {
+			return built_in[i];
 		}
 	}
 	return NULL;
@@ -231,7 +374,7 @@ struct object *view_show(const struct view *v, const struct object *o, struct ar
 
 const struct type *version_type(const struct kind *k, const struct version *v)
 {
-	return v->type ? v->type : k->type;
+	return k->type_of ? k->type_of(k, v) : v->type ? v->type : k->type;
 }
 
 /* "apps/v1" is group and version, "v1" the version of the core group. */
@@ -492,6 +635,10 @@ bool protobuf_has_objects(const struct kind *k, const struct version *v)
 	const struct type *type = version_type(k, v);
 	/* Clients ask for protobuf wherever they may have it. For our own group nobody has the generated code that would read it. */
 	if (str_is(str_of(v->group), "annals.dev")) {
+		return false;
+	}
+	/* Types of definitions come and go, and so do their addresses. */
+	if (k->life) {
 		return false;
 	}
 	uintptr_t name = (uintptr_t)type;

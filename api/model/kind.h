@@ -5,13 +5,19 @@
  * and pointers to functions for defaults and rules. Long rules are in api/pod, api/workload and
  * api/cluster, shared ones in api/rules. Types of Kubernetes' own kinds are made from api/upstream.
  * A kind is registered before main() and never changes; its index is its place in every table by
- * kind. Two kinds that clash by name stop the program at its start. */
+ * kind. Two kinds that clash by name stop the program at its start.
+ *
+ * Beside these kinds of the program, there are kinds that a definition describes, and that come and
+ * go while a server runs (struct kind_life). They are in no table by index. A struct kinds lists
+ * those of one moment; the watch cache has the newest one (storage/cache/cache.h). */
 #ifndef API_MODEL_KIND_H
 #define API_MODEL_KIND_H
 
 #include "api/model/history.h"
 #include "api/model/object.h"
 #include "api/model/reference.h"
+
+#include <stdatomic.h>
 
 /* Verbs as discovery and authorization name them. */
 enum verb {
@@ -32,6 +38,7 @@ struct version {
 	const char *group, *name; /* group "" is core; name as in "v1" */
 	const char *definition;   /* OpenAPI name of the object at this version */
 	bool standalone_only;
+	bool is_unserved;        /* known to the storage alone */
 	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
 	/* All three NULL: the version shows the hub form as it is (reads then never parse). Whole objects in normal form; the
 	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. Of the first version they are for
@@ -158,9 +165,30 @@ enum { NEEDS_MAX = 2 * 128 + 1 };
 
 /* Room for the Warnings that one object can get; each `warn` function has fewer sentences. */
 #define KIND_WARNINGS_MAX 8
-/* Room for all kinds and for all versions of a kind. The program refuses to start with more, so a
- * developer sees it first. */
-enum { KIND_COUNT_MAX = 64, KIND_VERSIONS_MAX = 8 };
+/* Room for all kinds of the program, and for all versions of a kind. The program refuses to start
+ * with more, so a developer sees it first. A definition with more versions is refused. */
+enum { KIND_COUNT_MAX = 64, KIND_VERSIONS_MAX = 24 };
+/* Kinds that definitions describe. Each costs a feed of the cache, and a line in every document
+ * that lists kinds. */
+enum { KINDS_DEFINED_MAX = 10000 };
+
+struct kind;
+
+/* The life of a kind that a definition describes. Whoever uses the kind, or an object of it, holds
+ * a reference: a request, a watch, the table of kinds. Kinds of the program live for ever. */
+struct kind_life {
+	_Atomic uint32_t refs;
+	struct str definition, definition_uid; /* the name and the uid of the definition */
+	/* Its mod revision, the newest at which it describes this very kind. Writes of objects are guarded
+	 * by it, so none is stored under rules that are out of force. */
+	_Atomic int64_t revision;
+	_Atomic bool is_over;           /* the definition describes another kind now, or is gone */
+	_Atomic bool is_terminating;    /* it is being deleted: nothing new is created */
+	const struct kind *definitions; /* storage/cache's: the kind of the definition */
+	void *place;                    /* storage/cache's: its feed */
+	void (*vacate)(void *place);
+	void (*free)(struct kind *k); /* of whoever made the kind */
+};
 
 struct kind {
 	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */
@@ -243,7 +271,25 @@ struct kind {
 	/* Does the object repeat what was stored before? Then its text is stored in packed form (api/model/packed.h). NULL: none does. */
 	bool (*is_packed)(const struct object *o);
 
-	unsigned index; /* set by registration: dense, for tables by kind */
+	unsigned
+		index; /* set by registration: dense, for tables by kind. With a life: another one for each, above all others */
+	struct kind_life *life; /* NULL: a kind of the program */
+	/* With a life, instead of what `type` says. Brings a whole object that was sent through a version
+	 * into the form in which it is stored. As schema_decode(). */
+	int (*normalize)(struct json **ret, const struct kind *k, const struct version *v, const struct json *in,
+		struct arena *a, struct decode_report *report, struct str *ret_error);
+	/* With a life: brings a new version that has passed all rules into the form that is stored. */
+	void (*settle)(struct object *o, struct arena *a);
+	/* With a life: the type of whole objects at a version, for patches and ownership. It lives as long as the kind. */
+	const struct type *(*type_of)(const struct kind *k, const struct version *v);
+	/* With a life: the columns of a version. NULL: those of the kind. */
+	const struct column *(*columns_of)(const struct kind *k, const struct version *v, size_t *ret_n);
+	/* With a life: writes the cell of that column of the version; and returns the value of that selectable
+	 * field. Instead of the functions of column and field. */
+	void (*write_cell)(const struct object *o, const struct version *v, size_t column, int64_t now_s, struct buf *out);
+	struct str (*select)(const struct object *o, size_t field, struct arena *a);
+	/* With a life: the object as it is shown, of the stored one; `stored` itself if nothing differs. NULL: as it is. */
+	struct json *(*restore)(const struct kind *k, const struct json *stored, struct arena *a);
 };
 
 void kind_register(struct kind *k); /* before main(): see the macro. Aborts on a clash of names */
@@ -253,8 +299,35 @@ void kind_register(struct kind *k); /* before main(): see the macro. Aborts on a
 		kind_register(&k);                                  \
 	}
 
+/* The kinds of the program. */
 size_t kind_count(void);
 const struct kind *kind_at(size_t i);
+
+/* Kinds with a life: references; without one these do nothing. */
+const struct kind *kind_ref(const struct kind *k);
+const struct kind *kind_unref(const struct kind *k);          /* NULL */
+void kind_begin_life(struct kind *k, struct kind_life *life); /* one reference; gives the kind its index */
+static inline bool kind_is_over(const struct kind *k)
+{
+	return k->life && atomic_load_explicit(&k->life->is_over, memory_order_acquire);
+}
+
+/* The kinds that definitions describe, at one moment: immutable, counted. NULL: there are none. */
+struct kinds;
+struct kinds *kinds_new(const struct kind **v, size_t n); /* in any order; takes a reference to each */
+struct kinds *kinds_ref(struct kinds *t);
+struct kinds *kinds_unref(struct kinds *t); /* NULL */
+DEFINE_CLEANUP(struct kinds *, kinds_unref)
+size_t kinds_count(const struct kinds *t);
+const struct kind *kinds_at(const struct kinds *t, size_t i);
+const struct kind *kinds_by_hub(const struct kinds *t, struct str group, struct str resource);
+/* As kind_by_resource(). */
+const struct kind *kinds_by_resource(
+	const struct kinds *t, struct str group, struct str version, struct str resource, const struct version **ret_version);
+/* All kinds: those of the program, then those of the table. */
+size_t kinds_total(const struct kinds *t);
+const struct kind *kinds_nth(const struct kinds *t, size_t i);
+
 /* By group/version/resource; *ret_version may be NULL. Standalone-only versions are found only when is_standalone. */
 const struct kind *kind_by_resource(
 	struct str group, struct str version, struct str resource, bool is_standalone, const struct version **ret_version);

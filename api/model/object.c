@@ -392,7 +392,9 @@ int object_decode(struct object **ret, const struct kind *kind, const struct ver
 		return r;
 	}
 	struct json *normal;
-	if (schema_decode(&normal, version_type(kind, version), in, a, report, ret_error)) {
+	r = kind->normalize ? kind->normalize(&normal, kind, version, in, a, report, ret_error)
+			    : schema_decode(&normal, version_type(kind, version), in, a, report, ret_error);
+	if (r) {
 		return OBJECT_MISMATCH;
 	}
 	if (version->to_hub) {
@@ -727,9 +729,13 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
 		return OBJECT_WRONG_VERSION;
 	}
 	bool is_hub = version_stores_hub(version, kind);
+	struct json *shown = kind->restore ? kind->restore(kind, stored, a) : stored;
+	bool is_restored = shown != stored;
+	stored = shown;
 	struct json *kept = take_kept(&stored, a), *beyond = !is_hub && kept ? take_kept(&kept, a) : kept;
 	*ret = object_from_hub(kind, is_hub ? stored : hub_form(stored, kept, version, a), a);
 	(*ret)->beyond = beyond;
+	(*ret)->is_restored = is_restored;
 	if (arena_is_full(a)) {
 		return OBJECT_UNRECOGNIZED;
 	}

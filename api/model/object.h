@@ -32,6 +32,7 @@ struct object {
 	struct json *
 		beyond; /* what a newer build keeps beside this one's hub form: written back as it is, never shown. NULL: nothing */
 	const struct version *stored_version; /* in which it is stored; NULL: this was not decoded from the storage */
+	bool is_restored;                     /* it differs from what is stored (struct kind's restore) */
 	int64_t mod_revision;              /* of the stored object this was decoded from; 0: new */
 };
 

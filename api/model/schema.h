@@ -31,7 +31,8 @@ struct type {
 	const char *doc;
 	const struct field *fields;   /* TYPE_OBJECT: ends with a NULL name */
 	const char *embedded;         /* the Go struct whose fields those with FIELD_NUMBER_IN are: messages name it */
-	const struct type *elem;      /* TYPE_MAP, TYPE_LIST */
+	const struct type
+		*elem; /* TYPE_MAP, TYPE_LIST; TYPE_OBJECT: of all members that are no fields; NULL: they are unknown */
 	enum list_type list_type;     /* x-kubernetes-list-type */
 	const char *const *list_keys; /* LIST_MAP: NULL-terminated */
 	bool is_atomic;               /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
@@ -81,6 +82,8 @@ extern const struct type type_string, type_bool, type_int32, type_int64, type_ti
 /* metadata of whole objects, and of templates within objects. Everything in the latter can be
  * owned. */
 extern const struct type type_object_meta, type_embedded_meta;
+/* Anything: a map of itself. Ownership sees each value as what it is: objects member by member, all else as one. */
+extern const struct type type_any;
 extern const struct type type_list_meta, type_owner_reference, type_managed_fields_entry;
 extern const struct type type_delete_options;
 

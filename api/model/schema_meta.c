@@ -18,6 +18,7 @@ const struct type type_micro_time = {
 	.doc = "A point in time as RFC 3339 text, to the microsecond.",
 };
 const struct type type_bytes = {.kind = TYPE_BYTES};
+const struct type type_any = {.kind = TYPE_MAP, .elem = &type_any};
 const struct type type_raw = {
 	.kind = TYPE_RAW,
 	.definition = "io.k8s.apimachinery.pkg.runtime.RawExtension",

@@ -31,6 +31,14 @@ static enum shape shape_of(const struct type *t)
 	}
 }
 
+/* A value of any type is a map if it is an object, and a leaf otherwise. */
+static enum shape shape_with(const struct type *t, const struct json *x, const struct json *y)
+{
+	bool is_leaf = t == &type_any && !((!x || x->kind == JSON_OBJECT) && (!y || y->kind == JSON_OBJECT));
+
+	return is_leaf ? SHAPE_LEAF : shape_of(t);
+}
+
 /* Absent, null or without members: containers like this are compared and merged whole. */
 static bool is_void(const struct json *j)
 {
@@ -48,8 +56,9 @@ static const struct type *member_type(const struct type *t, struct str name, int
 	if (t->kind == TYPE_MAP) {
 		return t->elem;
 	}
-	*hint = type_field_index(t, name, *hint);
-	return *hint < 0 || t->fields[*hint].flags & FIELD_UNOWNED ? NULL : t->fields[*hint].type;
+	int at = type_field_index(t, name, *hint);
+	*hint = MAX(at, 0);
+	return at < 0 ? t->elem : t->fields[at].flags & FIELD_UNOWNED ? NULL : t->fields[at].type;
 }
 
 static struct path path_to_field(const struct path *up, struct str name)
@@ -264,7 +273,7 @@ static void compare_list(
 static void compare(
 	struct comparer *c, const struct type *t, const struct json *before, const struct json *after, const struct path *p)
 {
-	enum shape shape = shape_of(t);
+	enum shape shape = shape_with(t, before, after);
 	if (shape == SHAPE_LEAF || (is_void(before) && is_void(after))) {
 		if (before && after && !json_equal(before, after)) {
 			comparer_note(c, &c->modified, p);
@@ -302,7 +311,8 @@ static void collect_members(
 		struct path below = path_to_field(p, m->name);
 		collect(out, type, m->value, &below, a);
 		bool is_empty_object = m->value->kind == JSON_OBJECT && m->value->n == 0;
-		if (t->kind == TYPE_MAP || ((m->value->kind == JSON_NULL || is_empty_object) && !type_has_unowned(type))) {
+		if ((t->kind == TYPE_MAP && t != &type_any) ||
+			((m->value->kind == JSON_NULL || is_empty_object) && !type_has_unowned(type))) {
 			field_set_insert(out, &below, a);
 		}
 	}
@@ -324,7 +334,7 @@ static void collect_items(
 
 static void collect(struct field_set *out, const struct type *t, const struct json *j, const struct path *p, struct arena *a)
 {
-	switch (shape_of(t)) {
+	switch (shape_with(t, j, NULL)) {
 	case SHAPE_LEAF:
 		field_set_insert(out, p, a);
 		break;
@@ -356,8 +366,9 @@ static struct json *merge_members(const struct type *t, struct json *live, struc
 	int hint = 0;
 	struct json *out = json_object(a);
 	while (zip_next(&z, &m)) {
-		hint = t->kind == TYPE_MAP ? 0 : type_field_index(t, m.name, hint);
-		const struct type *type = t->kind == TYPE_MAP ? t->elem : hint < 0 ? NULL : t->fields[hint].type;
+		int at = t->kind == TYPE_MAP ? -1 : type_field_index(t, m.name, hint);
+		hint = MAX(at, 0);
+		const struct type *type = at < 0 ? t->elem : t->fields[at].type;
 		json_add(a, out, m.name, type ? typed_merge(type, m.left, m.right, a) : m.right ? m.right : m.left);
 	}
 	return out;
@@ -460,7 +471,7 @@ static struct json *merge_items(const struct type *t, const struct json *live, c
 
 struct json *typed_merge(const struct type *t, struct json *live, struct json *applied, struct arena *a)
 {
-	enum shape shape = shape_of(t);
+	enum shape shape = shape_with(t, live, applied);
 	if (!live || !applied) {
 		return live ? live : applied;
 	}
@@ -516,7 +527,7 @@ struct json *typed_remove(const struct type *t, struct json *j, const struct fie
 	if (!j || field_set_is_empty(set)) {
 		return j;
 	}
-	switch (shape_of(t)) {
+	switch (shape_with(t, j, NULL)) {
 	case SHAPE_OBJECT:
 	case SHAPE_MAP:
 		return remove_members(t, j, set, a);
@@ -525,7 +536,7 @@ struct json *typed_remove(const struct type *t, struct json *j, const struct fie
 	case SHAPE_LEAF:
 		break;
 	}
-	return t->kind == TYPE_LIST || t->kind == TYPE_OBJECT || t->kind == TYPE_MAP ? NULL : j;
+	return t != &type_any && (t->kind == TYPE_LIST || t->kind == TYPE_OBJECT || t->kind == TYPE_MAP) ? NULL : j;
 }
 
 /* Validating. */
@@ -582,23 +593,35 @@ static struct str printed(const struct type *t, const struct json *j, struct are
 
 static struct json *validate_object(struct validator *v, const struct type *t, struct json *j, const struct path *p)
 {
-	struct json *values[TYPE_FIELDS_MAX] = {NULL};
+	size_t n_fields = 0;
+	while (t->fields[n_fields].name) {
+		n_fields++;
+	}
+	struct json **values = arena_zalloc_array(v->arena, n_fields + 1, sizeof(*values)), *others = json_object(v->arena);
 	int hint = 0;
 	for (uint32_t i = 0; i < j->n; i++) {
 		const struct json_member *m = &j->members[i];
 		struct path below = path_to_field(p, m->name);
-		hint = type_field_index(t, m->name, hint);
-		if (hint < 0) {
+		int at = type_field_index(t, m->name, hint);
+		hint = MAX(at, 0);
+		if (at < 0 && t->elem) {
+			json_add(v->arena, others, m->name, validate(v, t->elem, m->value, &below));
+			continue;
+		}
+		if (at < 0) {
 			validator_complain(v, &below, "field not declared in schema");
 			break;
 		}
-		values[hint] = validate(v, t->fields[hint].type, m->value, &below);
+		values[at] = validate(v, t->fields[at].type, m->value, &below);
 	}
 	struct json *out = json_object(v->arena);
 	for (int k = 0; t->fields[k].name; k++) {
 		if (values[k]) {
 			json_add(v->arena, out, str_of(t->fields[k].name), values[k]);
 		}
+	}
+	for (uint32_t i = 0; i < others->n; i++) {
+		json_add(v->arena, out, others->members[i].name, others->members[i].value);
 	}
 	return out;
 }
@@ -691,7 +714,7 @@ static const struct {
 
 static bool is_expected(const struct type *t, const struct json *j)
 {
-	if (expectations[t->kind].is_any || j->kind == JSON_NULL) {
+	if (t == &type_any || expectations[t->kind].is_any || j->kind == JSON_NULL) {
 		return true;
 	}
 	return expectations[t->kind].is_any_scalar ? is_scalar(j) : j->kind == expectations[t->kind].kind;
@@ -706,6 +729,9 @@ static struct json *validate(struct validator *v, const struct type *t, struct j
 		return j;
 	}
 	if (j->kind == JSON_NULL) {
+		return j;
+	}
+	if (t == &type_any && j->kind != JSON_OBJECT) {
 		return j;
 	}
 	switch (t->kind) {

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 enum {
-	/* Bytes. It grows with the kinds of this program alone, so none comes near. */
-	DOCUMENT_MAX = 16 << 20,
+	/* Bytes. The list of all kinds has 500 bytes for each, and there are at most KINDS_DEFINED_MAX of 24 versions. */
+	DOCUMENT_MAX = 256 << 20,
 	ETAG_SIZE = 2 * SHA256_SIZE + 3,
 };
 
@@ -27,8 +27,9 @@ struct document {
 struct discovery {
 	_Atomic uint32_t refs;
 	const struct version *common[KIND_COUNT_MAX];
+	struct kinds *defined; /* a reference: so another table has another address */
 	struct document *documents;
-	size_t n_documents;
+	size_t n_documents, cap_documents;
 };
 
 /* A kind and the version through which it is seen. */
@@ -98,12 +99,12 @@ static void catalog_init(struct catalog *c, const struct discovery_options *opti
 {
 	size_t max = 0;
 
-	for (size_t i = 0; i < kind_count(); i++) {
-		max += kind_at(i)->n_versions;
+	for (size_t i = 0; i < kinds_total(options->defined); i++) {
+		max += kinds_nth(options->defined, i)->n_versions;
 	}
 	*c = (struct catalog){.v = mem_array(max, sizeof(*c->v)), .options = options};
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
+	for (size_t i = 0; i < kinds_total(options->defined); i++) {
+		const struct kind *k = kinds_nth(options->defined, i);
 		for (size_t j = 0; j < k->n_versions; j++) {
 			if (version_is_visible(&k->versions[j], options->is_standalone)) {
 				c->v[c->n++] = (struct entry){k, &k->versions[j]};
@@ -277,9 +278,15 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
  * would fail each time for a kind that cannot be written. */
 static bool has_hash(const struct catalog *c, const struct kind *k)
 {
-	assert(k->index < kind_count());
-	return c->options->storage_version_hash && c->options->common[k->index] && kind_is_stored(k) &&
+	assert(k->life || k->index < kind_count());
+	return c->options->storage_version_hash && (k->life || c->options->common[k->index]) && kind_is_stored(k) &&
 		(k->verbs & VERB_UPDATE);
+}
+
+/* Returns the version that all replicas store. */
+static const struct version *stored_version(const struct catalog *c, const struct kind *k)
+{
+	return k->life ? kind_storage_version(k) : c->options->common[k->index];
 }
 
 static bool is_annals(const struct version *v)
@@ -316,7 +323,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	add_verbs(out, k->verbs);
 	add_nicknames(out, e);
 	if (has_hash(c, k)) {
-		storage_version_hash(k, c->options->common[k->index], hash);
+		storage_version_hash(k, stored_version(c, k), hash);
 		buf_addc(out, ',');
 		add_string(out, "storageVersionHash", hash);
 	}
@@ -495,7 +502,10 @@ static bool is_routed(struct str path)
 /* Takes path and the contents of body. */
 static void discovery_keep(struct discovery *d, char *path, struct buf *body, bool is_aggregated)
 {
-	d->documents = mem_realloc_array(d->documents, d->n_documents + 1, sizeof(*d->documents));
+	if (d->n_documents == d->cap_documents) {
+		d->cap_documents = MAX(2 * d->cap_documents, (size_t)64);
+		d->documents = mem_realloc_array(d->documents, d->cap_documents, sizeof(*d->documents));
+	}
 	struct document *doc = &d->documents[d->n_documents++];
 	*doc = (struct document){
 		.path = path,
@@ -554,6 +564,7 @@ struct discovery *discovery_new(const struct discovery_options *options)
 
 	atomic_init(&d->refs, 1);
 	memcpy(d->common, options->common, kind_count() * sizeof(struct version *));
+	d->defined = kinds_ref(options->defined);
 	catalog_init(&c, options);
 	buf_init(&body, DOCUMENT_MAX);
 	size_t core_end = c.n > 0 && c.v[0].version->group[0] == '\0' ? run_end(&c, 0, is_same_group) : 0;
@@ -572,9 +583,9 @@ struct discovery *discovery_ref(struct discovery *d)
 	return d;
 }
 
-bool discovery_shows(const struct discovery *d, const struct version *const *common)
+bool discovery_shows(const struct discovery *d, const struct version *const *common, const struct kinds *defined)
 {
-	return memcmp(d->common, common, kind_count() * sizeof(struct version *)) == 0;
+	return d->defined == defined && memcmp(d->common, common, kind_count() * sizeof(struct version *)) == 0;
 }
 
 struct discovery *discovery_unref(struct discovery *d)
@@ -588,6 +599,7 @@ struct discovery *discovery_unref(struct discovery *d)
 		bytes_unref(d->documents[i].body);
 	}
 	mem_free(d->documents);
+	kinds_unref(d->defined);
 	return mem_free(d);
 }
 

@@ -18,6 +18,7 @@ struct discovery_options {
 	bool storage_version_hash; /* feature gate StorageVersionHash */
 	/* By kind->index: the version that is stored, of which the hash is shown; NULL: none is. Read by discovery_new() only. */
 	const struct version *const *common;
+	struct kinds *defined;     /* kinds that definitions describe; may be NULL */
 	struct str server_address; /* "127.0.0.1:6443", for APIVersions.serverAddressByClientCIDRs */
 };
 
@@ -25,8 +26,8 @@ struct discovery *discovery_new(const struct discovery_options *options);
 struct discovery *discovery_ref(struct discovery *d);
 struct discovery *discovery_unref(struct discovery *d); /* NULL */
 DEFINE_CLEANUP(struct discovery *, discovery_unref)
-/* Returns true when the documents show these versions. */
-bool discovery_shows(const struct discovery *d, const struct version *const *common);
+/* Returns true when the documents show these versions, and these kinds. */
+bool discovery_shows(const struct discovery *d, const struct version *const *common, const struct kinds *defined);
 
 struct discovery_answer {
 	struct bytes *body; /* compact JSON with a final newline; a reference of the callee's, valid as long as the discovery */

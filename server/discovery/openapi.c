@@ -42,6 +42,17 @@ struct openapi {
 	struct document index;
 	struct document *v3;
 	size_t n_v3;
+	/* Under the lock, too: of group versions that have kinds of definitions. */
+	struct openapi_source source; /* kinds NULL: there are none */
+	struct defined_document *defined;
+	size_t n_defined, cap_defined;
+};
+
+/* A document made of kinds that come and go: it holds them, so another kind has another address. */
+struct defined_document {
+	struct document document;
+	const struct kind **kinds;
+	size_t n_kinds;
 };
 
 static const char json_type[] = "application/json";
@@ -171,8 +182,153 @@ static void make_v3_version(struct openapi *o)
 	arena_done(&a);
 }
 
+/* ---- group versions of definitions ---- */
+
+static bool has_version(const struct kind *k, const struct version *like)
+{
+	for (size_t i = 0; i < k->n_versions; i++) {
+		if (version_is_visible(&k->versions[i], true) && strcmp(k->versions[i].group, like->group) == 0 &&
+			strcmp(k->versions[i].name, like->name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The hash of a document follows from its kinds, so the index costs no document. */
+static void defined_etag(struct openapi *o, struct kinds *defined, const struct version *v, char out[ETAG_SIZE])
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, DOCUMENT_MAX);
+	buf_printf(&text, "%s %s/%s", o->version, v->group, v->name);
+	for (size_t i = 0; i < kinds_count(defined); i++) {
+		const struct kind *k = kinds_at(defined, i);
+		if (has_version(k, v)) {
+			buf_addc(&text, '\n');
+			o->source.identify(k, &text);
+		}
+	}
+	make_etag(out, buf_str(&text));
+}
+
+static void defined_document_done(struct defined_document *d)
+{
+	for (size_t i = 0; i < d->n_kinds; i++) {
+		kind_unref(d->kinds[i]);
+	}
+	mem_free(d->kinds);
+	document_done(&d->document);
+}
+
+/* Documents of kinds that are gone hold their memory no longer. */
+static void defined_forget(struct openapi *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n_defined; i++) {
+		struct defined_document *d = &o->defined[i];
+		bool is_over = false;
+		for (size_t k = 0; k < d->n_kinds; k++) {
+			is_over |= kind_is_over(d->kinds[k]);
+		}
+		if (is_over) {
+			defined_document_done(d);
+		} else {
+			o->defined[n++] = *d;
+		}
+	}
+	o->n_defined = n;
+}
+
+static struct defined_document *defined_find(struct openapi *o, struct str name)
+{
+	for (size_t i = 0; i < o->n_defined; i++) {
+		if (str_is(name, o->defined[i].document.name)) {
+			return &o->defined[i];
+		}
+	}
+	return NULL;
+}
+
+static bool defined_is_of(const struct defined_document *d, const struct kind *const *kinds, size_t n)
+{
+	return d->n_kinds == n && memcmp(d->kinds, kinds, n * sizeof(*kinds)) == 0;
+}
+
+static struct document *defined_make(
+	struct openapi *o, struct kinds *defined, const struct version *v, struct str name, const struct kind **kinds, size_t n)
+{
+	struct defined_document *d = defined_find(o, name);
+	struct openapi_builder b;
+	struct arena a;
+
+	if (d && defined_is_of(d, kinds, n)) {
+		mem_free(kinds);
+		return &d->document;
+	}
+	if (d) {
+		defined_document_done(d);
+	} else {
+		if (o->n_defined == o->cap_defined) {
+			o->cap_defined = MAX(2 * o->cap_defined, (size_t)16);
+			o->defined = mem_realloc_array(o->defined, o->cap_defined, sizeof(*o->defined));
+		}
+		d = &o->defined[o->n_defined++];
+	}
+	builder_init(&b, o, &a);
+	b.defined = defined;
+	b.source = &o->source;
+	for (size_t i = 0; i < n; i++) {
+		kind_ref(kinds[i]);
+	}
+	*d = (struct defined_document){.kinds = kinds, .n_kinds = n};
+	struct json *document = openapi_sorted_by_name(&b, openapi_v3_document(&b, v, str_of(o->version)));
+	document_init(&d->document, mem_strndup(name.p, name.n), encode(document), json_type);
+	defined_etag(o, defined, v, d->document.etag);
+	arena_done(&a);
+	return &d->document;
+}
+
+/* The document of a group version that has kinds of definitions; NULL: it has none. Under the lock. */
+static struct document *defined_document(struct openapi *o, struct kinds *defined, struct str name)
+{
+	const struct kind **kinds = mem_array(kinds_count(defined) + 1, sizeof(*kinds));
+	struct str root, group, version, rest;
+	const struct version *like = NULL;
+	size_t n = 0;
+
+	defined_forget(o);
+	bool is_named = str_cut(name, '/', &root, &rest) && str_is(root, "apis") && str_cut(rest, '/', &group, &version);
+	for (size_t i = 0; is_named && i < kinds_count(defined); i++) {
+		const struct kind *k = kinds_at(defined, i);
+		for (size_t j = 0; j < k->n_versions; j++) {
+			const struct version *v = &k->versions[j];
+			if (version_is_visible(v, true) && str_is(group, v->group) && str_is(version, v->name)) {
+				kinds[n++] = k;
+				like = v;
+			}
+		}
+	}
+	if (n == 0) {
+		mem_free(kinds);
+		return NULL;
+	}
+	return defined_make(o, defined, like, name, kinds, n);
+}
+
 /* {"paths":{"apis/apps/v1":{"serverRelativeURL":"/openapi/v3/apis/apps/v1?hash=..."}}} */
-static void make_index(struct openapi *o)
+static void index_put(struct openapi_builder *b, struct json *paths, const char *name, const char *etag)
+{
+	struct json *entry = json_object(b->arena);
+
+	openapi_put_text(b, entry, "serverRelativeURL",
+		arena_printf(b->arena, "/openapi/v3/%s?hash=%.*s", name, HASH_SIZE - 1, etag + 1).p);
+	json_set(b->arena, paths, str_of(name), entry);
+}
+
+/* {"paths":...}; those of group versions that have kinds of definitions are known without their documents. */
+static void make_index_with(struct openapi *o, struct document *ret, struct kinds *defined)
 {
 	assert_locked(&o->lock);
 	assert(o->n_v3 > 0 && !o->has_v3);
@@ -184,15 +340,28 @@ static void make_index(struct openapi *o)
 	root = json_object(&a);
 	paths = json_object(&a);
 	for (size_t i = 0; i < o->n_v3; i++) {
-		struct json *entry = json_object(&a);
-		openapi_put_text(&b, entry, "serverRelativeURL",
-			arena_printf(&a, "/openapi/v3/%s?hash=%.*s", o->v3[i].name, HASH_SIZE - 1, o->v3[i].etag + 1).p);
-		openapi_put(&b, paths, o->v3[i].name, entry);
+		index_put(&b, paths, o->v3[i].name, o->v3[i].etag);
+	}
+	for (size_t i = 0; i < kinds_count(defined); i++) {
+		const struct kind *k = kinds_at(defined, i);
+		for (size_t j = 0; j < k->n_versions; j++) {
+			if (version_is_visible(&k->versions[j], true)) {
+				char etag[ETAG_SIZE];
+				struct str name = arena_printf(&a, "apis/%s/%s", k->versions[j].group, k->versions[j].name);
+				defined_etag(o, defined, &k->versions[j], etag);
+				index_put(&b, paths, name.p, etag);
+			}
+		}
 	}
 	openapi_put(&b, root, "paths", paths);
-	document_init(&o->index, NULL, encode(openapi_sorted_by_name(&b, root)), json_type);
-	o->index.etag[0] = '\0';
+	document_init(ret, NULL, encode(openapi_sorted_by_name(&b, root)), json_type);
+	ret->etag[0] = '\0';
 	arena_done(&a);
+}
+
+static void make_index(struct openapi *o)
+{
+	make_index_with(o, &o->index, NULL);
 }
 
 static void make_v3(struct openapi *o)
@@ -250,16 +419,72 @@ static enum openapi_result find_in_v2(struct openapi_answer *ret, struct openapi
 	return answer(ret, o, &o->v2[type == 0 ? V2_JSON : V2_PROTOBUF], STR(""));
 }
 
+/* A copy with references of its own, which the answer keeps. */
+static struct document *document_hold(const struct document *d)
+{
+	struct document *held = mem_new(struct document);
+
+	*held = *d;
+	held->name = NULL;
+	held->body = bytes_ref(d->body);
+	held->body_gzip = d->body_gzip ? bytes_ref(d->body_gzip) : NULL;
+	return held;
+}
+
+static enum openapi_result answer_held(
+	struct openapi_answer *ret, const struct openapi *o, const struct document *d, struct str hash_param)
+{
+	struct document *held = document_hold(d);
+
+	answer(ret, o, held, hash_param);
+	ret->held = held;
+	return OPENAPI_OK;
+}
+
 static enum openapi_result find_in_v3(
 	struct openapi_answer *ret, struct openapi *o, struct str name, struct str hash_param, struct str accept)
 {
 	static const char *const types[] = {json_type};
-	const struct document *d = find_v3(o, name);
+	_cleanup_(kinds_unrefp) struct kinds *defined = o->source.kinds ? o->source.kinds(o->source.ctx) : NULL;
+	enum openapi_result r = OPENAPI_NOT_FOUND;
 
-	if (!d) {
-		return OPENAPI_NOT_FOUND;
+	pthread_mutex_lock(&o->lock);
+	const struct document *changing = defined_document(o, defined, name), *d = changing ? changing : find_v3(o, name);
+	bool is_fine = d && media_prefer(accept, types, 1) >= 0;
+	if (d) {
+		r = !is_fine ? OPENAPI_NOT_ACCEPTABLE : (changing ? answer_held : answer)(ret, o, d, hash_param);
 	}
-	return media_prefer(accept, types, 1) < 0 ? OPENAPI_NOT_ACCEPTABLE : answer(ret, o, d, hash_param);
+	pthread_mutex_unlock(&o->lock);
+	return r;
+}
+
+/* The index of the program's kinds is made once, that of others for each request: it is small beside any document. */
+static enum openapi_result find_index(struct openapi_answer *ret, struct openapi *o)
+{
+	_cleanup_(kinds_unrefp) struct kinds *defined = o->source.kinds ? o->source.kinds(o->source.ctx) : NULL;
+	struct document index;
+
+	if (kinds_count(defined) == 0) {
+		return answer(ret, o, &o->index, STR(""));
+	}
+	make_index_with(o, &index, defined);
+	answer_held(ret, o, &index, STR(""));
+	document_done(&index);
+	return OPENAPI_OK;
+}
+
+void openapi_answer_done(struct openapi_answer *a)
+{
+	if (a->held) {
+		document_done(a->held);
+		a->held = mem_free(a->held);
+	}
+}
+
+void openapi_set_source(struct openapi *o, const struct openapi_source *source)
+{
+	assert(source->kinds && source->publish && source->identify);
+	o->source = *source;
 }
 
 enum openapi_result openapi_find(
@@ -272,7 +497,7 @@ enum openapi_result openapi_find(
 	}
 	if (str_is(path, "/openapi/v3")) {
 		make_once(o, &o->has_v3, make_v3);
-		return answer(ret, o, &o->index, STR(""));
+		return find_index(ret, o);
 	}
 	if (str_starts(path, v3_prefix)) {
 		make_once(o, &o->has_v3, make_v3);
@@ -315,6 +540,10 @@ struct openapi *openapi_free(struct openapi *o)
 	}
 	mem_free(o->v3);
 	document_done(&o->index);
+	for (size_t i = 0; i < o->n_defined; i++) {
+		defined_document_done(&o->defined[i]);
+	}
+	mem_free(o->defined);
 	pthread_mutex_destroy(&o->lock);
 	mem_free(o->version);
 	return mem_free(o);
@@ -660,8 +889,8 @@ struct json *openapi_v3_document(struct openapi_builder *b, const struct version
 	struct paths paths = {.builder = b, .object = json_object(b->arena)};
 
 	openapi_builder_begin(b);
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
+	for (size_t i = 0; i < kinds_total(b->defined); i++) {
+		const struct kind *k = kinds_nth(b->defined, i);
 		for (size_t j = 0; j < k->n_versions; j++) {
 			const struct version *v = &k->versions[j];
 			if (version_is_visible(v, b->is_standalone) && !strcmp(v->group, version->group) &&

@@ -8,19 +8,35 @@
 #include "base/bytes.h"
 
 struct openapi;
+struct document;
 
 struct openapi *openapi_new(bool is_standalone, struct str version);
 struct openapi *openapi_free(struct openapi *o);
 
+/* The kinds that definitions describe. Documents of their groups are made when somebody asks, each by
+ * itself, and anew when one of its kinds is another one. v2 does not have them. */
+struct openapi_source {
+	struct kinds *(*kinds)(void *ctx); /* a reference, or NULL */
+	/* Returns false when the definition describes another kind by now. */
+	bool (*publish)(void *ctx, struct json **ret, const struct kind *k, const struct version *v, struct arena *a);
+	/* Writes what tells this kind from every other one, on all replicas alike. */
+	void (*identify)(const struct kind *k, struct buf *out);
+	void *ctx;
+};
+void openapi_set_source(struct openapi *o, const struct openapi_source *source); /* before the first request */
+
 struct openapi_answer {
-	struct bytes *body;      /* valid as long as the openapi */
-	struct bytes *body_gzip; /* may be NULL */
+	struct bytes *body;      /* valid as long as the openapi, and until openapi_answer_done() */
+	struct bytes *body_gzip; /* likewise; may be NULL */
 	struct str content_type;
-	struct str etag;          /* quoted; empty: of the index, which has none, nor a Vary */
+	struct str etag;          /* likewise; quoted; empty: of the index, which has none, nor a Vary */
 	struct str last_modified; /* for that header */
 	bool is_immutable; /* asked for with the right ?hash=: cacheable for long. kube redirects from a wrong one; here the body
 				      * is served all the same, but not cacheable */
+	struct document *held; /* private: of kinds that come and go */
 };
+
+void openapi_answer_done(struct openapi_answer *a); /* may be all zero */
 
 enum openapi_result {
 	OPENAPI_OK = 0,

@@ -8,6 +8,7 @@
 
 #include "api/model/kind.h"
 #include "base/bytes.h"
+#include "server/discovery/openapi.h"
 
 struct openapi_dialect {
 	const char *ref_prefix; /* "#/definitions/" */
@@ -21,6 +22,8 @@ struct openapi_builder {
 	const struct openapi_dialect *dialect;
 	struct json *definitions; /* by name: all that has been referred to */
 	bool is_standalone;
+	struct kinds *defined;               /* kinds that definitions describe; NULL: none */
+	const struct openapi_source *source; /* of their schemas */
 };
 
 /* Tree building with C strings that live long enough. */

@@ -318,11 +318,30 @@ static bool is_served(const struct openapi_builder *b, const struct kind *kind, 
 	return kind_by_resource(group, name, resource, b->is_standalone, NULL) == kind;
 }
 
+/* Members of the schema that a definition has. Metadata in it is a reference to the common definition. */
+static void put_published(
+	struct openapi_builder *b, struct json *schema, const struct kind *kind, const struct version *version)
+{
+	struct json *published = NULL;
+
+	openapi_schema(b, &type_object_meta);
+	if (!b->source->publish(b->source->ctx, &published, kind, version, b->arena)) {
+		openapi_put_text(b, schema, "type", "object");
+		return;
+	}
+	for (uint32_t i = 0; json_is(published, JSON_OBJECT) && i < published->n; i++) {
+		json_set(b->arena, schema, published->members[i].name, published->members[i].value);
+	}
+}
+
 struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct version *version)
 {
 	struct json *schema = claim_definition(b, version->definition);
 
-	if (schema) {
+	if (schema && kind->life) {
+		put_published(b, schema, kind, version);
+		put_gvks(b, schema, one_gvk(b, version, kind->kind));
+	} else if (schema) {
 		put_structure(b, schema, version_type(kind, version));
 		if (!version_type(kind, version)->doc) {
 			openapi_put_text(b, schema, "description", kind->doc);

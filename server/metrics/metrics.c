@@ -819,11 +819,13 @@ static const struct {
 
 void object_metrics_write(struct buf *out, struct cache *c)
 {
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(c);
+
 	for (size_t i = 0; i < ARRAY_SIZE(object_families); i++) {
 		buf_adds(out, object_families[i].head);
-		for (size_t k = 0; k < kind_count(); k++) {
-			if (kind_is_stored(kind_at(k))) {
-				object_families[i].write(out, c, kind_at(k));
+		for (size_t k = 0; k < kinds_total(defined); k++) {
+			if (kind_is_stored(kinds_nth(defined, k))) {
+				object_families[i].write(out, c, kinds_nth(defined, k));
 			}
 		}
 	}

@@ -124,7 +124,15 @@ static void route_resource(struct route *r, const struct segments *s, size_t at,
 	if (s->is_odd || at + 3 < s->n) {
 		return;
 	}
+	r->is_findable = true;
 	r->kind = kind_by_resource(r->group, r->version_name, r->resource, is_standalone, &r->version);
+}
+
+bool route_find(struct route *r, const struct kinds *defined)
+{
+	assert(!r->kind && r->is_findable);
+	r->kind = kinds_by_resource(defined, r->group, r->version_name, r->resource, &r->version);
+	return r->kind != NULL;
 }
 
 static void route_classify(struct route *r, const struct segments *s, bool is_standalone)
@@ -241,10 +249,10 @@ int route_resolve(struct route *r, struct status *st)
 	return 0;
 }
 
-bool route_group_is_known(const struct route *r, bool is_standalone)
+bool route_group_is_known(const struct route *r, bool is_standalone, const struct kinds *defined)
 {
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
+	for (size_t i = 0; i < kinds_total(defined); i++) {
+		const struct kind *k = kinds_nth(defined, i);
 		for (size_t d = 0; d < k->n_versions; d++) {
 			if (version_is_visible(&k->versions[d], is_standalone) && str_is(r->group, k->versions[d].group)) {
 				return true;

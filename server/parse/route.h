@@ -26,6 +26,7 @@ struct route {
 	bool is_old_watch;           /* /watch/... */
 	const char *verb;            /* for authorization: "get", "deletecollection", ...; non-resource: lower-case method */
 
+	bool is_findable;            /* the path has the form of a resource's */
 	const struct kind *kind;     /* NULL: no such resource */
 	const struct version *version;
 	const struct subresource *sub;
@@ -37,10 +38,13 @@ struct route {
 
 /* 0; or 1 with a 400 in st (malformed escapes, too many parameters, "." and ".." as names). Only slices of `target` or arena memory. */
 int route_parse(struct route *ret, struct str method, struct str target, bool is_standalone, struct arena *a, struct status *st);
+/* Looks for a resource that the program does not have among the kinds that definitions describe. The
+ * caller holds the table for as long as it uses the route. Returns whether it is there. */
+bool route_find(struct route *r, const struct kinds *defined);
 /* For a resource route: finds what it does. 0; or 1 with 404 or 405 in st. */
 int route_resolve(struct route *r, struct status *st);
 /* Returns true when annals serves the group. Unknown groups are answered like unknown paths, not
  * with a Status. */
-bool route_group_is_known(const struct route *r, bool is_standalone);
+bool route_group_is_known(const struct route *r, bool is_standalone, const struct kinds *defined);
 
 #endif

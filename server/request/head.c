@@ -6,6 +6,7 @@
  * form are judged first, but their errors are reported last: a user who may not know whether a
  * resource exists must get the same 401 or 403 as for any other. */
 #include "server/request/head.h"
+#include "api/model/protobuf_write.h"
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/thread.h"
@@ -14,6 +15,7 @@
 #include "server/request/request.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
+#include "server/request/wait.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -40,6 +42,19 @@ static int request_set_deadline(struct request *q)
 	return 0;
 }
 
+/* Looks for the kind among those that definitions describe, and holds it. */
+static bool route_find_defined(struct request *q)
+{
+	if (!q->server->options.is_standalone || !q->route.is_findable || q->route.kind) {
+		return false;
+	}
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(q->server->options.cache);
+	if (route_find(&q->route, defined)) {
+		q->held = kind_ref(q->route.kind);
+	}
+	return q->held != NULL;
+}
+
 static int request_route(struct request *q)
 {
 	struct route *r = &q->route;
@@ -47,6 +62,7 @@ static int request_route(struct request *q)
 	if (!r->is_resource) {
 		return 0;
 	}
+	route_find_defined(q);
 	return route_resolve(r, &q->st);
 }
 
@@ -63,6 +79,42 @@ void head_parse(struct request *q)
 	status_init(&q->st, q->a);
 }
 
+/* ---- the form of the answer ---- */
+
+/* Without what whole objects have. */
+static unsigned forms_allowed(const struct route *r)
+{
+	if (r->sub ? r->sub->extension : r->kind->extension) {
+		return 0;
+	}
+	switch (r->action) {
+	case VERB_WATCH:
+		return ALLOW_TABLE | ALLOW_PARTIAL | ALLOW_STREAM_ONLY;
+	case VERB_LIST:
+	case VERB_DELETECOLLECTION:
+		return ALLOW_TABLE | ALLOW_PARTIAL_LIST;
+	default:
+		return ALLOW_TABLE | ALLOW_PARTIAL;
+	}
+}
+
+static unsigned media_allowed(const struct route *r)
+{
+	if (!r->is_resource || !r->kind) {
+		return 0;
+	}
+	/* No version: there is no such subresource, which is said before anything is answered. */
+	bool is_only_text = r->body_version && !protobuf_has_objects(r->body_kind, r->body_version);
+	return forms_allowed(r) | (is_only_text ? ALLOW_ONLY_TEXT : 0);
+}
+
+void request_negotiate(struct request *q)
+{
+	media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
+		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
+		&q->media_status);
+}
+
 /* A client that speaks for others takes from their shares. */
 static void head_set_payer(struct request *q)
 {
@@ -73,8 +125,9 @@ static void head_set_payer(struct request *q)
 	http_set_payer(q->x, &payer);
 }
 
-/* Each step returns 0; 1 with the refusal in q->st; or ASK_FIRST, and then the step is called
- * again. */
+/* Each step returns 0; 1 with the refusal in q->st; ASK_FIRST, and then the step is called again; or
+ * HEAD_WAITS, which is the same for a request that waits already. */
+enum { HEAD_WAITS = ASK_FIRST + 1 };
 
 static int head_authenticate(struct request *q)
 {
@@ -157,6 +210,63 @@ static int head_authorize(struct request *q)
 	return r;
 }
 
+/* ---- kinds that this replica may not know yet ----
+ *
+ * A definition may have been created at another replica a moment ago. So before an authenticated
+ * user gets a 404, one read index makes sure that this replica has seen all definitions. All
+ * requests of a round share it. Their number is limited, so that nobody can make a load of them. */
+
+enum { LOOKS_A_SECOND = 200 };
+
+static bool may_look(struct server *s)
+{
+	int64_t second = clock_mono_ns() / 1000000000, seen = atomic_load_explicit(&s->unknown_second, memory_order_relaxed);
+
+	if (seen != second &&
+		atomic_compare_exchange_strong_explicit(
+			&s->unknown_second, &seen, second, memory_order_relaxed, memory_order_relaxed)) {
+		atomic_store_explicit(&s->n_unknown, 0, memory_order_relaxed);
+	}
+	return atomic_fetch_add_explicit(&s->n_unknown, 1, memory_order_relaxed) < LOOKS_A_SECOND;
+}
+
+/* The replica is as fresh as etcd now: is the kind there? */
+static int head_look_again(struct request *q)
+{
+	request_waited(q);
+	cache_wait_settled(q->server->options.cache);
+	if (q->wait.result != STORAGE_OK) {
+		request_refuse_storage(q, q->wait.result, q->wait.message, false);
+		return 1;
+	}
+	if (route_find_defined(q)) {
+		status_init(&q->route_status, q->a);
+		if (route_resolve(&q->route, &q->route_status) == 0) {
+			q->what = request_attributes(q);
+			request_negotiate(q);
+		}
+	}
+	return 0;
+}
+
+static int head_find_kind(struct request *q)
+{
+	bool is_unknown = q->server->options.is_standalone && q->route.is_resource && q->route.is_findable && !q->route.kind;
+
+	if (!is_unknown || str_eq(q->user->name, USER_ANONYMOUS)) {
+		return 0;
+	}
+	if (q->has_looked) {
+		return head_look_again(q);
+	}
+	if (!may_look(q->server)) {
+		return request_refuse_for_now(q);
+	}
+	q->has_looked = true;
+	request_wait_fresh(q, q->next);
+	return HEAD_WAITS;
+}
+
 static int head_show_mistakes(struct request *q)
 {
 	if (q->route_status.code) {
@@ -177,6 +287,7 @@ static int (*const head_steps[])(struct request *q) = {
 	head_audit,
 	head_impersonate,
 	head_authorize,
+	head_find_kind,
 	/* After the questions to the cluster: a request that waits for one takes no place from
 	 * others. kube-apiserver counts before it authorizes, which shows only in the order of
 	 * both refusals. */
@@ -198,8 +309,9 @@ static void reply_undecided(struct request *q)
 /* Unknown groups are unknown paths; everything else wrong is a Status. */
 static void request_refuse(struct request *q)
 {
-	bool is_unknown_group =
-		q->st.code == 404 && q->route.is_resource && !route_group_is_known(&q->route, q->server->options.is_standalone);
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(q->server->options.cache);
+	bool is_unknown_group = q->st.code == 404 && q->route.is_resource &&
+		!route_group_is_known(&q->route, q->server->options.is_standalone, defined);
 
 	if (is_unknown_group) {
 		reply_page_not_found(q);
@@ -216,6 +328,9 @@ void head_judge(struct request *q)
 		int r = head_steps[q->n_head_steps](q);
 		if (r == 1) {
 			request_refuse(q);
+			return;
+		}
+		if (r == HEAD_WAITS) {
 			return;
 		}
 		if (r == ASK_FIRST && !questions_start(&q->questions)) {

@@ -556,7 +556,8 @@ int agreed_version_take(struct request *q, const struct kind *k, struct agreemen
 	_cleanup_(buf_done) struct buf why;
 
 	buf_init(&why, 4096);
-	if (!a || q->is_dry_run) {
+	/* The version of a kind with a definition is in the definition, which guards the write (storage/engine/plan.h). */
+	if (!a || q->is_dry_run || k->life) {
 		*ret = (struct agreement_ticket){.version = kind_storage_version(k)};
 		return 0;
 	}
@@ -580,7 +581,7 @@ const struct version *agreed_version_now(const struct request *q)
 	const struct kind *k = q->route.kind;
 	struct agreement_ticket ticket;
 
-	if (!a) {
+	if (!a || k->life) {
 		return kind_storage_version(k);
 	}
 	return agreement_write(a, k, &ticket, NULL) == AGREEMENT_MAY_WRITE ? ticket.version : NULL;
@@ -611,7 +612,7 @@ bool agreed_version_is_readable(struct request *q, const struct kind *k, struct 
 {
 	struct agreement *a = q->server->options.agreement;
 
-	return is_all_known(q, k, why) && (!a || agreement_can_read(a, k, why));
+	return is_all_known(q, k, why) && (!a || k->life || agreement_can_read(a, k, why));
 }
 
 int agreed_version_check_readable(struct request *q, const struct kind *k)
@@ -619,6 +620,12 @@ int agreed_version_check_readable(struct request *q, const struct kind *k)
 	_cleanup_(buf_done) struct buf why;
 
 	buf_init(&why, 4096);
+	/* As upstream says it. A client that tries again gets the kind that is in force. */
+	if (kind_is_over(k)) {
+		status_set(&q->st, 429, REASON_TOO_MANY_REQUESTS, "storage is (re)initializing");
+		q->st.retry_after_s = RETRY_S;
+		return 1;
+	}
 	return agreed_version_is_readable(q, k, &why) ? 0 : agreed_version_refuse(q, buf_str(&why));
 }
 
@@ -668,12 +675,14 @@ struct discovery *agreed_version_discovery(struct server *s)
 {
 	const struct version *common[KIND_COUNT_MAX] = {NULL};
 
-	/* Guards the pointer. The common versions are read from atomics, so nothing else is locked under it. */
+	/* Guards the pointer. The common versions are read from atomics, the kinds under the cache's lock alone. */
 	pthread_mutex_lock(&s->discovery_lock);
 	read_common(s, common); /* under the lock: what is shown never goes back to what was read before */
-	if (!s->discovery || !discovery_shows(s->discovery, common)) {
+	_cleanup_(kinds_unrefp) struct kinds *defined = s->options.is_standalone ? cache_kinds(s->options.cache) : NULL;
+	if (!s->discovery || !discovery_shows(s->discovery, common, defined)) {
 		struct discovery_options options = s->discovery_options;
 		options.common = common;
+		options.defined = defined;
 		discovery_unref(s->discovery);
 		s->discovery = discovery_new(&options);
 	}

@@ -43,6 +43,7 @@ struct request {
 	struct arena *a;                       /* the arena to use now: the exchange's, or one of a write's */
 	struct write_memory *writing;          /* write.c's; NULL: no write has begun */
 	struct route route;
+	const struct kind *held;               /* a reference to the route's kind, if that has a life */
 	struct user *user;                     /* NULL until authenticated */
 	struct media media;
 	struct authz_attributes what;             /* what the user wants to do */
@@ -60,6 +61,7 @@ struct request {
 	bool is_over_budget;                   /* its body was */
 	bool is_dry_run;
 	bool is_routed;                        /* a verb has been asked */
+	bool has_looked;                       /* head.c's: the kind was looked for behind a read index */
 	bool is_late;                          /* no deadline can be made of ?timeout= */
 	unsigned n_head_steps;                    /* of head.c's steps that have been passed */
 	struct str undecided;                     /* why the cluster gave no decision on the user's rights */

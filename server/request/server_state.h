@@ -46,6 +46,7 @@ struct server {
 	unsigned char salt_key[RECORDER_SALT_KEY_BYTES]; /* of server_read_salt_key(); valid once has_salt_key is true */
 	_Atomic bool has_salt_key;
 	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* request.c's */
+	_Atomic int64_t unknown_second, n_unknown;                  /* head.c's: read indexes for kinds that are not known */
 	_Atomic bool is_draining;
 	_Atomic bool is_open; /* everything below http is there; until then, behind the gate */
 	pthread_mutex_t gate;

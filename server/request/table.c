@@ -49,6 +49,12 @@ static bool column_is_shown(const struct column *c, const struct version *versio
 	return !c->annals_only || str_is(str_of(version->group), "annals.dev");
 }
 
+static const struct column *columns_at(const struct kind *kind, const struct version *version, size_t *ret_n)
+{
+	*ret_n = kind->n_columns;
+	return kind->columns_of ? kind->columns_of(kind, version, ret_n) : kind->columns;
+}
+
 static void add_member(struct buf *out, const char *name, const char *value)
 {
 	buf_printf(out, "\"%s\":", name);
@@ -69,11 +75,13 @@ static void add_column(struct buf *out, const struct column *c)
 static void add_columns(struct buf *out, const struct kind *kind, const struct version *version)
 {
 	const char *separator = "[";
+	size_t n;
+	const struct column *columns = columns_at(kind, version, &n);
 
-	for (size_t i = 0; i < kind->n_columns; i++) {
-		if (column_is_shown(&kind->columns[i], version)) {
+	for (size_t i = 0; i < n; i++) {
+		if (column_is_shown(&columns[i], version)) {
 			buf_adds(out, separator);
-			add_column(out, &kind->columns[i]);
+			add_column(out, &columns[i]);
 			separator = ",";
 		}
 	}
@@ -123,13 +131,18 @@ static void add_cells(struct buf *out, const struct kind *kind, const struct ver
 	const char *separator = "[";
 	int64_t now_s = clock_wall_s();
 
-	for (size_t i = 0; i < kind->n_columns; i++) {
-		const struct column *c = &kind->columns[i];
+	size_t n;
+	const struct column *columns = columns_at(kind, version, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct column *c = &columns[i];
 		if (!column_is_shown(c, version)) {
 			continue;
 		}
 		buf_adds(out, separator);
-		if (!c->cell) {
+		if (kind->write_cell) {
+			kind->write_cell(o, version, i, now_s, out);
+		} else if (!c->cell) {
 			add_referrers(out, world, o);
 		} else if (c->cell == column_write_live && world) {
 			add_liveness(out, world, cached);

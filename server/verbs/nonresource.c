@@ -141,7 +141,7 @@ static void reply_empty(struct request *q, unsigned code)
 /* A slash at the end is one too many, also behind /openapi/v3. */
 static void serve_openapi(struct request *q)
 {
-	struct openapi_answer answer;
+	struct openapi_answer answer = {0};
 	enum openapi_result result = openapi_find(&answer, q->server->openapi, q->route.path,
 						  params_get(&q->route.params, "hash"), http_header(q->x, "Accept"));
 
@@ -154,12 +154,13 @@ static void serve_openapi(struct request *q)
 	}
 	http_add_header(q->x, "Last-Modified", answer.last_modified);
 	struct document d = {.body = answer.body,
-			     .body_gzip = answer.body_gzip,
-			     .content_type = answer.content_type,
-			     .etag = answer.etag,
-			     .cache_control = answer.is_immutable ? "public, immutable" : "no-cache, private",
-			     .varies = answer.etag.n > 0};
+		.body_gzip = answer.body_gzip,
+		.content_type = answer.content_type,
+		.etag = arena_dup(q->a, answer.etag),
+		.cache_control = answer.is_immutable ? "public, immutable" : "no-cache, private",
+		.varies = answer.etag.n > 0};
 	reply_document(q, &d);
+	openapi_answer_done(&answer);
 }
 
 /* ---- version, metrics, the index ---- */

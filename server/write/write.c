@@ -342,7 +342,7 @@ static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
 	bool guards_others = w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend ||
-		w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base;
+		w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base || q->route.kind->life;
 
 	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 	plan_judge(&q->plan, q->server->options.agreement);

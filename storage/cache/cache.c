@@ -175,6 +175,7 @@ struct cache *cache_new(const struct cache_options *options)
 	bases_init(&c->bases);
 	cache_init_keys(c);
 	cache_init_feeds(c);
+	cache_kinds_init(c);
 	cache_load_init(c);
 	cache_fresh_init(c);
 	cache_timer_start(c);
@@ -202,6 +203,7 @@ struct cache *cache_free(struct cache *c)
 	}
 	cache_wind_up(c);
 	cache_load_done(c);
+	cache_kinds_done(c);
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		feed_done(&c->feeds[i]);
 	}
@@ -234,14 +236,15 @@ int64_t cache_revision(const struct cache *c)
  * other kinds, only when a reader asks for one. */
 struct cache_snapshot *cache_snapshot(struct cache *c, const struct kind *kind)
 {
-	assert(kind->index < c->n_feeds);
-	struct feed *f = &c->feeds[kind->index];
+	struct feed *f = cache_feed_of(c, kind);
 	struct cache_snapshot *s, *old = NULL;
 	int64_t revision;
 
+	assert(f && f->kind == kind);
 	pthread_mutex_lock(&c->lock);
 	revision = cache_revision(c);
-	if (f->newest && f->newest->revision != revision) {
+	/* The last state of a kind that is over is not that of a later revision. */
+	if (f->newest && f->newest->revision != revision && !kind_is_over(kind)) {
 		old = f->newest;
 		f->newest = snapshot_new(kind, revision, &old->roots);
 	}
@@ -278,10 +281,13 @@ void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_
 	if (!kind_or_null) {
 		ret->n_bytes = shared_stats().n_bytes + bases_size(&c->bases);
 	}
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		if (!kind_or_null || c->feeds[i].kind == kind_or_null) {
-			feed_add_stats(&c->feeds[i], ret);
-		}
+	if (kind_or_null) {
+		feed_add_stats(cache_feed_of(c, kind_or_null), ret);
+		return;
+	}
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(c);
+	for (size_t i = 0; i < kinds_total(defined); i++) {
+		feed_add_stats(cache_feed_of(c, kinds_nth(defined, i)), ret);
 	}
 }
 
@@ -409,12 +415,12 @@ static void census_show(const struct census *s, struct cache_census *ret)
 
 bool cache_has_unknown(const struct cache *c, const struct kind *kind)
 {
-	return atomic_load_explicit(&c->feeds[kind->index].has_unknown, memory_order_acquire);
+	return atomic_load_explicit(&cache_feed_of(c, kind)->has_unknown, memory_order_acquire);
 }
 
 void cache_census(struct cache *c, const struct kind *kind, struct cache_census *ret)
 {
-	struct feed *f = &c->feeds[kind->index];
+	struct feed *f = cache_feed_of(c, kind);
 
 	pthread_mutex_lock(&c->lock);
 	*ret = f->shown_census;
@@ -458,7 +464,7 @@ struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_
 	}
 	kind = kind_by_hub(parts.group, parts.resource);
 	*ret_rest = parts.rest;
-	return kind ? &c->feeds[kind->index] : NULL;
+	return kind ? &c->feeds[kind->index] : cache_defined_feed(c, parts.group, parts.resource);
 }
 
 /* Reports an object in an unknown version. A newer server may have written very many, so only
@@ -599,8 +605,8 @@ static void feed_lose_unknown(struct feed *f)
 /* Locks the changed feeds and appends their events; fresh[i] becomes feeds[i]'s newest snapshot. */
 static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
 {
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		struct feed *f = &c->feeds[i];
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		struct feed *f = cache_feed(c, i);
 
 		if (f->is_touched) {
 			fresh[i] = snapshot_new(f->kind, revision, &f->work);
@@ -613,40 +619,49 @@ static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int6
 
 static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
 {
+	struct kinds *kinds = cache_kinds_prepare(c);
+
 	pthread_mutex_lock(&c->lock);
-	for (size_t i = 0; i < c->n_feeds; i++) {
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
 		if (fresh[i]) {
-			fresh[i] = feed_swap(&c->feeds[i], fresh[i]);
-			census_show(&c->feeds[i].census, &c->feeds[i].shown_census);
-			atomic_store(&c->feeds[i].has_unknown, c->feeds[i].shown_census.n_unknown > 0);
+			struct feed *f = cache_feed(c, i);
+
+			fresh[i] = feed_swap(f, fresh[i]);
+			census_show(&f->census, &f->shown_census);
+			atomic_store(&f->has_unknown, f->shown_census.n_unknown > 0);
 		}
 	}
 	c->n_keys_shown = c->n_keys;
+	kinds = cache_kinds_commit(c, kinds);
 	atomic_store(&c->revision, revision);
 	atomic_store(&c->is_ready, true);
 	pthread_mutex_unlock(&c->lock);
+	kinds_unref(kinds);
 }
 
 static void publish_finish(struct cache *c, struct cache_snapshot **old)
 {
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		if (c->feeds[i].is_touched) {
-			pthread_mutex_unlock(&c->feeds[i].lock);
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		if (cache_feed(c, i)->is_touched) {
+			pthread_mutex_unlock(&cache_feed(c, i)->lock);
 		}
 	}
 	cache_fresh_advance(c);
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		if (c->feeds[i].is_touched) {
-			c->feeds[i].is_touched = false;
-			feed_dispatch(&c->feeds[i]);
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		struct feed *f = cache_feed(c, i);
+
+		if (f->is_touched) {
+			f->is_touched = false;
+			feed_dispatch(f);
 			cache_snapshot_unref(old[i]);
 		}
 	}
+	cache_kinds_finish(c);
 }
 
 static void cache_publish(struct cache *c, int64_t revision)
 {
-	_cleanup_(mem_freep) struct cache_snapshot **snapshots = mem_array(c->n_feeds, sizeof(*snapshots));
+	_cleanup_(mem_freep) struct cache_snapshot **snapshots = mem_array(cache_n_feeds(c), sizeof(*snapshots));
 
 	publish_prepare(c, snapshots, revision);
 	publish_commit(c, snapshots, revision);
@@ -689,6 +704,11 @@ void cache_apply(struct cache *c, const struct storage_event *events, size_t n, 
 	for (size_t i = 0; i < n; i++) {
 		if (events[i].kv.mod_revision > known) {
 			cache_count_key(c, &events[i]);
+			if (cache_is_definition(c, events[i].kv.key)) {
+				bool is_put = events[i].type == EVENT_PUT;
+				cache_define(
+					c, events[i].kv.key, is_put ? events[i].kv.value : STR(""), events[i].kv.mod_revision);
+			}
 			cache_apply_object(c, &events[i]);
 			compacted = MAX(compacted, compacted_by(c, &events[i]));
 		}
@@ -718,14 +738,15 @@ void cache_forget(struct cache *c, int64_t revision)
 	pthread_mutex_lock(&c->lock);
 	atomic_store(&c->forgotten, MAX(revision, atomic_load(&c->forgotten)));
 	pthread_mutex_unlock(&c->lock);
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		feed_expire_pins(&c->feeds[i], revision);
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(c);
+	for (size_t i = 0; i < kinds_total(defined); i++) {
+		feed_expire_pins(cache_feed_of(c, kinds_nth(defined, i)), revision);
 	}
 }
 
 /* ---- the result of a load ---- */
 
-static void feed_install(struct feed *f)
+void feed_install(struct feed *f)
 {
 	size_t n_bytes = 0;
 
@@ -770,9 +791,9 @@ void cache_install(struct cache *c, int64_t revision)
 	}
 	bases_load_end(&c->bases);
 	cache_forget(c, revision); /* first: afterwards no watcher can open that feed_lose() would miss */
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		feed_install(&c->feeds[i]);
-		feed_mark_gap(&c->feeds[i], revision, is_first);
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		feed_install(cache_feed(c, i));
+		feed_mark_gap(cache_feed(c, i), revision, is_first);
 	}
 	cache_publish(c, revision);
 }

@@ -63,7 +63,9 @@ struct cached {
 	uint32_t revision_at;         /* in cached_own(): the digits of resourceVersion */
 	uint32_t digest_at;           /* where `digest` is shown; 0: nowhere */
 	uint32_t fields_at;           /* the place of `fields`; their times begin here */
-	uint32_t beyond_at, n_beyond; /* in the allocation: the text of the member `beyond` of struct object */
+	/* In the allocation: the text of the member `beyond` of struct object; of a kind with a life, what
+	 * etcd has, if it is shown otherwise. */
+	uint32_t beyond_at, n_beyond;
 	uint32_t n_body, n_digest;    /* of a packed object: bytes of the body, and of the digest that is put into it */
 	uint16_t n_computed;          /* paths of its references (api/model/reference.h), sorted: cached_computed() */
 	bool opens_annotations : 1;   /* no annotations yet: `digest` opens the map */
@@ -133,6 +135,8 @@ bool cached_body_hides_digest(const struct kind *kind, struct str body, const st
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);
 /* The whole text in hub form: {"kind":..,"apiVersion":HUB,"metadata":{...with resourceVersion...}...}, in the arena. */
 struct str cached_text(const struct cached *o, struct arena *a);
+/* Of a kind with a life: the text that etcd has, at least in meaning. */
+struct str cached_as_stored(const struct cached *o, struct arena *a);
 /* Decodes the object, as object_decode_stored() does from etcd's text. It lives as long as the
  * arena. Returns 0 or an object_error. */
 int cached_object(struct object **ret, const struct cached *o, struct arena *a);
@@ -156,6 +160,17 @@ struct cache_options {
 	size_t pin_bytes;             /* that pinned states of all kinds keep, estimated; 0: 64 MiB */
 	int64_t fence_after_ms;       /* 0: 20 */
 	size_t max_watchers;          /* all kinds; 0: 65,536 */
+	/* The kind of objects that define other kinds (struct kind_life); NULL: nothing does. */
+	const struct kind *definitions;
+	/* Returns the kind that a definition describes, a reference. present: the kind that it has
+	 * described so far, or NULL; it is returned when it is still the same. NULL: the definition
+	 * describes no kind that is served. Completion thread. */
+	const struct kind *(*define)(const struct object *definition, const struct kind *present);
+	/* Called for each definition that is loaded, or that has come, changed or gone (definition NULL); and,
+	 * with an empty name, once such changes are published. Completion thread; it must not block. NULL:
+	 * nothing is called. */
+	void (*on_definition)(void *ctx, struct str name, const struct object *definition);
+	void *definitions_ctx;
 	/* Called when the cache has become ready, or has lost etcd: for logs. Completion thread.
 	 * May be NULL. */
 	void (*on_state)(void *ctx, bool is_ready, const char *message);
@@ -197,6 +212,11 @@ void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision
  * up. The next round of the read index starts when all have, or some ms later. So requests that
  * these readers make room for can share it. */
 void cache_wait_settled(struct cache *c);
+
+/* The kinds that definitions describe as of cache_revision(): a reference; NULL: none. A kind is
+ * there before any of its objects. When its definition changes or goes, kind_is_over() becomes
+ * true, its watches end, and a snapshot of it stays as it is. Who uses a kind holds it. */
+struct kinds *cache_kinds(struct cache *c);
 
 /* Look-ups; none blocks beyond a short lock. */
 struct cached *cache_get(struct cache *c, const struct kind *kind, struct str ns, struct str name); /* a reference or NULL */
@@ -266,7 +286,7 @@ enum cache_next { CACHE_NEXT_EVENT, CACHE_NEXT_NONE, CACHE_NEXT_LOST, CACHE_NEXT
 /* Returns the next event that concerns this watcher, from whether the object matched before and
  * matches now. *ret_object: the object to show, a reference. NONE: wake will be called; NONE
  * never comes between two events of one revision. LOST: the watcher fell out of the window, or
- * history was lost: end it. RESTORED: its events are of a history that was given up, and its
+ * history was lost, or the kind is over: end it. RESTORED: its events are of a history that was given up, and its
  * revisions may mean something else now. End it, and say so. One thread at a time. */
 enum cache_next cache_watch_next(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object);
 /* Returns the revision for a bookmark: all events up to it have been returned or did not concern

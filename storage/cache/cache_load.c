@@ -41,8 +41,8 @@ static void load_later(struct cache *c, enum load_state state)
 
 static void load_drop(struct cache *c)
 {
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		struct feed *f = &c->feeds[i];
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		struct feed *f = cache_feed(c, i);
 
 		while (f->n_loaded > 0) {
 			cached_unref(f->loaded[--f->n_loaded]);
@@ -88,8 +88,8 @@ static void cache_give_up(struct cache *c)
 		"etcd has been restored from a backup: its history is not the one that was followed up to revision %lld; "
 		"not ready until everything has been loaded again",
 		(long long)cache_revision(c));
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		feed_give_up(&c->feeds[i]);
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		feed_give_up(cache_feed(c, i));
 	}
 	cache_fresh_give_up(c);
 }
@@ -233,8 +233,8 @@ static void load_step_over(struct cache *c)
 	struct load *l = &c->load;
 	bool is_cut = false;
 
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		is_cut |= load_is_cut(l, &c->feeds[i]);
+	for (size_t i = 0; i < cache_n_feeds(c); i++) {
+		is_cut |= load_is_cut(l, cache_feed(c, i));
 	}
 	if (!is_cut) {
 		load_install(c, false);
@@ -316,7 +316,7 @@ static int64_t page_next_limit(const struct storage_range *r)
 	return (int64_t)MAX(MIN(PAGE_BYTES * r->n_kvs / bytes, (size_t)PAGE_MAX), (size_t)PAGE_MIN);
 }
 
-static void feed_add_loaded(struct feed *f, struct cached *o)
+void feed_add_loaded(struct feed *f, struct cached *o)
 {
 	if (f->n_loaded == f->cap_loaded) {
 		f->cap_loaded = MAX(f->cap_loaded * 2, (size_t)64);
@@ -411,7 +411,7 @@ static void page_submit(struct cache *c, struct load_page *p, struct str key)
 	p->range = (struct storage_range){
 		.op = {.done = page_done, .timeout_ms = PAGE_TIMEOUT_MS},
 		.key = key,
-		.range_end = c->objects_end,
+		.range_end = c->load.is_defining ? c->definitions_end : c->objects_end,
 		.at_revision = c->load.revision,
 		.limit = c->load.limit,
 	};
@@ -440,6 +440,22 @@ static void page_request_next(struct cache *c, const struct storage_range *r)
 	page_request(c, &c->load.pages[c->load.page], r->kvs[r->n_kvs - 1].key);
 }
 
+/* Takes definitions. When all are there, the objects are requested, at the same revision. */
+static void page_define(struct cache *c, const struct storage_range *r, bool is_last)
+{
+	struct load *l = &c->load;
+
+	for (size_t i = 0; i < r->n_kvs; i++) {
+		cache_define(c, r->kvs[i].key, r->kvs[i].value, r->kvs[i].mod_revision);
+	}
+	if (is_last) {
+		cache_kinds_load_end(c, l->revision);
+		l->is_defining = false;
+		l->limit = PAGE_FIRST;
+		page_request(c, &l->pages[l->page ^= 1], c->objects_key);
+	}
+}
+
 /* Takes a page. The next one is requested before this one is decoded, so etcd works meanwhile. */
 static void page_take(struct cache *c, const struct storage_range *r)
 {
@@ -448,12 +464,19 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	if (c->load.revision == 0) {
 		cache_compare_history(c, &r->op);
 		c->load.revision = r->op.revision;
-		/* Counts all keys, also those that are no objects: proofs compare with it. */
-		c->n_keys = r->count;
 		c->cluster = r->op.cluster;
 	}
 	if (!is_last) {
 		page_request_next(c, r);
+	}
+	if (c->load.is_defining) {
+		page_define(c, r, is_last);
+		return;
+	}
+	if (c->load.n_keys_unknown) {
+		/* Counts all keys, also those that are no objects: proofs compare with it. */
+		c->n_keys = r->count;
+		c->load.n_keys_unknown = false;
 	}
 	page_decode(c, r);
 	if (is_last) {
@@ -530,7 +553,9 @@ static void present_done(struct storage_op *op)
 	}
 	storage_op_clear(op);
 	if (is_ok) {
-		page_request(c, &c->load.pages[c->load.page ^= 1], c->objects_key);
+		struct str first = c->load.is_defining ? c->definitions_key : c->objects_key;
+
+		page_request(c, &c->load.pages[c->load.page ^= 1], first);
 		count_request(c, revision);
 	} else {
 		load_fail(c);
@@ -548,6 +573,9 @@ void cache_load_start(struct cache *c)
 	bases_load_begin(&c->bases);
 	l->limit = PAGE_FIRST;
 	l->is_read = l->has_failed = false;
+	l->n_keys_unknown = true;
+	l->is_defining = c->definitions_key.n > 0;
+	cache_kinds_load_begin(c);
 	l->present = (struct storage_range){
 		.op = {.done = present_done, .timeout_ms = PAGE_TIMEOUT_MS}, .key = c->fence_key, .keys_only = true};
 	load_set_state(c, LOAD_PAGES);

@@ -14,7 +14,7 @@
  *
  * Locks, in the order in which they may be taken:
  *
- *   feed.lock    (several: ascending by kind index) window, watchers, pins of one kind. Held for
+ *   feed.lock    (several: those of the program's kinds by index, then the others by age) window, watchers, pins of one kind. Held for
  *                appending, for handing a watcher its next few events, and while a few events are
  *                offered to all watchers.
  *   cache.lock   newest snapshots, revision, load state, waits and rounds of the read index, the
@@ -140,6 +140,7 @@ struct feed {
 	bool is_touched;        /* newest has to be replaced */
 	int64_t lost; /* at this revision of the batch something happened to an object of an unknown version; 0: nothing */
 	_Atomic size_t n_bytes; /* of the objects in work */
+	bool is_retiring;       /* the kind is over from the next revision on */
 
 	/* cache.lock */
 	struct cache_snapshot *newest; /* NULL until loaded */
@@ -154,6 +155,7 @@ struct feed {
 	struct map namespaces;  /* name -> struct ns_watchers */
 	struct list pins;       /* struct pin, oldest first */
 	size_t n_pins;
+	bool is_over; /* no event will come: watchers that have seen everything end */
 };
 
 void feed_init(struct feed *f, struct cache *c, const struct kind *kind);
@@ -164,6 +166,47 @@ size_t feed_expire_pins(struct feed *f, int64_t revision);
 /* Call it before an event is appended: the pins that show the replaced object keep it, and are
  * charged. Beyond the ceiling the oldest state goes. Feed locked. */
 void feed_charge_pins(struct feed *f, const struct event *e);
+
+/* ---- kinds that definitions describe (cache_kinds.c) ----
+ *
+ * The writer makes a kind and its feed when it sees a definition, before any object behind it. A
+ * change of the definition makes another kind, with a feed of its own, in which the objects are
+ * decoded anew. The old feed gets no more events from then on; it is published for the last time
+ * with that revision. All this shows to readers when the revision does. A kind owns its feed, and
+ * whoever holds an object, a snapshot or a watcher holds the kind. */
+
+struct defined {
+	struct map kinds;    /* RESOURCE.GROUP, the name of the definition -> the kind: a reference */
+	struct feed **feeds; /* theirs, and those that retire, by age; each with a reference to its kind */
+	size_t n_feeds, cap_feeds;
+	bool has_changed;   /* kinds: the table has to be made anew */
+	bool is_touched;    /* a definition has come, changed or gone */
+	struct map in_load; /* by a load under way: names of definitions that it has met */
+	bool is_loading;    /* the load reads definitions, and objects afterwards */
+};
+
+void cache_kinds_init(struct cache *c);
+void cache_kinds_done(struct cache *c);
+/* Does the key lead to a definition? */
+bool cache_is_definition(const struct cache *c, struct str key);
+/* Takes a definition, or its deletion (value empty), before what comes after it. */
+void cache_define(struct cache *c, struct str key, struct str value, int64_t revision);
+/* Around the definitions of a load: those that it does not meet are gone. */
+void cache_kinds_load_begin(struct cache *c);
+void cache_kinds_load_end(struct cache *c, int64_t revision);
+/* The feed of a key of such a kind; NULL: none. */
+struct feed *cache_defined_feed(struct cache *c, struct str group, struct str resource);
+/* The steps of publishing: a new table, or NULL if the present one stays; with the cache locked, its
+ * exchange, which returns the old one; afterwards the end of what retires. */
+struct kinds *cache_kinds_prepare(struct cache *c);
+struct kinds *cache_kinds_commit(struct cache *c, struct kinds *fresh);
+void cache_kinds_finish(struct cache *c);
+
+/* All feeds, for the writer: for (size_t i = 0; i < cache_n_feeds(c); i++) cache_feed(c, i). */
+static inline size_t cache_n_feeds(const struct cache *c);
+static inline struct feed *cache_feed(const struct cache *c, size_t i);
+/* The feed of a kind, for any thread that holds the kind. */
+static inline struct feed *cache_feed_of(const struct cache *c, const struct kind *kind);
 
 /* ---- writing (cache.c) ---- */
 
@@ -182,6 +225,8 @@ struct cached *cache_take_decoded(struct cache *c, const struct feed *f, struct 
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision);
 /* The watch's: applies them, unless the cache is about to load everything again. */
 void cache_on_events(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision);
+void feed_add_loaded(struct feed *f, struct cached *o); /* in key order; takes it */
+void feed_install(struct feed *f);                      /* what was loaded is what there is */
 /* Replaces the cached state by the loaded one. */
 void cache_install(struct cache *c, int64_t revision);
 
@@ -210,6 +255,8 @@ struct load {
 	struct storage_range present; /* asks for etcd's revision, before the first page */
 	struct storage_range before;  /* counts the keys just before the loaded revision, or the present one */
 	int64_t n_before;             /* its result; -1: etcd does not know it any more */
+	bool n_keys_unknown;          /* the first page of objects says how many keys there are */
+	bool is_defining;             /* pages are of definitions, which come before all objects */
 	bool is_counting;             /* it is under way */
 	bool is_read;                 /* all pages are there: the end of the count ends the load */
 	bool has_failed;              /* the end of the count begins a later load */
@@ -232,6 +279,8 @@ void feed_dispatch(struct feed *f);
 /* Ends the watchers that wanted any event up to this revision, because some are missing. Feed
  * locked. */
 void feed_lose(struct feed *f, int64_t to);
+/* No event of the kind will come: its watchers end when they have seen what there is. */
+void feed_end(struct feed *f);
 void feed_watchers_restored(struct feed *f); /* ends all of them. Feed locked */
 void feed_watchers_done(struct feed *f);
 
@@ -280,10 +329,12 @@ struct cache {
 	struct cache_options options;
 	struct arena arena; /* of keys, for the cache's life */
 	struct str prefix_key, prefix_end, objects_key, objects_end, compact_key, fence_key, bases_key;
-	struct feed *feeds; /* by kind index */
+	struct feed *feeds; /* of the program's kinds, by kind index */
 	size_t n_feeds;
+	struct str definitions_key, definitions_end; /* empty: there are none */
 
 	/* used by the writer */
+	struct defined defined;
 	struct load load;
 	struct storage_watch watch;
 	struct bases bases;
@@ -297,6 +348,7 @@ struct cache {
 	enum load_state state;
 	int64_t retry_at_ms; /* LOAD_RETRY, LOAD_REWATCH */
 	int64_t pins_at_ms;  /* when to look for pins to end; INT64_MAX: there are none */
+	struct kinds *kinds; /* published with the revision */
 	bool is_closing;
 	unsigned n_busy; /* operations and watches of the storage that will call back */
 	struct fresh fresh;
@@ -312,6 +364,19 @@ struct cache {
 	_Atomic size_t pinned_bytes; /* see feed_charge_pins() */
 	_Atomic uint64_t n_events, n_reloads, n_restores, n_undecodable, n_rounds, n_fences, n_proofs;
 };
+
+static inline size_t cache_n_feeds(const struct cache *c)
+{
+	return c->n_feeds + c->defined.n_feeds;
+}
+static inline struct feed *cache_feed(const struct cache *c, size_t i)
+{
+	return i < c->n_feeds ? &c->feeds[i] : c->defined.feeds[i - c->n_feeds];
+}
+static inline struct feed *cache_feed_of(const struct cache *c, const struct kind *kind)
+{
+	return kind->life ? kind->life->place : &c->feeds[kind->index];
+}
 
 void cache_say(struct cache *c, const char *format, ...) _printf_(2, 3); /* on_state */
 /* Call these around every operation that will call back. cache_busy() returns false when the

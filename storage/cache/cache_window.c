@@ -284,7 +284,7 @@ static void feed_pin(struct feed *f, struct cache_snapshot *s)
 
 void cache_snapshot_pin(struct cache *c, struct cache_snapshot *s)
 {
-	feed_pin(&c->feeds[s->kind->index], s);
+	feed_pin(cache_feed_of(c, s->kind), s);
 	pthread_mutex_lock(&c->lock);
 	c->pins_at_ms = MIN(c->pins_at_ms, clock_mono_ms() + CACHE_PIN_MS);
 	cache_timer_by(c, c->pins_at_ms);
@@ -300,10 +300,12 @@ int64_t cache_pins_tick(struct cache *c, int64_t now_ms)
 		return c->pins_at_ms;
 	}
 	c->pins_at_ms = INT64_MAX;
+	struct kinds *defined = kinds_ref(c->kinds);
 	pthread_mutex_unlock(&c->lock);
-	for (size_t i = 0; i < c->n_feeds; i++) {
-		n_left += feed_expire_pins(&c->feeds[i], 0);
+	for (size_t i = 0; i < kinds_total(defined); i++) {
+		n_left += feed_expire_pins(cache_feed_of(c, kinds_nth(defined, i)), 0);
 	}
+	kinds_unref(defined);
 	pthread_mutex_lock(&c->lock);
 	if (n_left > 0) {
 		c->pins_at_ms = MIN(c->pins_at_ms, now_ms + AGAIN_MS);
@@ -421,7 +423,7 @@ enum cache_result cache_snapshot_at(struct cache *c, const struct kind *kind, in
 {
 	/* A state made from more events than this is pinned. */
 	enum { MANY_EVENTS = 64 };
-	struct feed *f = &c->feeds[kind->index];
+	struct feed *f = cache_feed_of(c, kind);
 	enum cache_result result;
 	struct rewind r;
 
@@ -650,6 +652,22 @@ static void watcher_restore(struct cache_watcher *w, const void *arg _unused_)
 	watcher_lose(w);
 }
 
+static void watcher_end(struct cache_watcher *w, const void *arg _unused_)
+{
+	if (w->is_armed) {
+		watcher_disarm(w, 0);
+		w->wake(w->ctx);
+	}
+}
+
+void feed_end(struct feed *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->is_over = true;
+	watchers_for_each(f, watcher_end, NULL);
+	pthread_mutex_unlock(&f->lock);
+}
+
 void feed_watchers_restored(struct feed *f)
 {
 	watchers_for_each(f, watcher_restore, NULL);
@@ -724,8 +742,8 @@ static struct cache_watcher *watcher_free(struct cache_watcher *w)
 
 int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct cache_watch_options *options)
 {
-	assert(options->kind && options->kind->index < c->n_feeds && options->wake);
-	struct feed *f = &c->feeds[options->kind->index];
+	assert(options->kind && options->wake);
+	struct feed *f = cache_feed_of(c, options->kind);
 	struct cache_watcher *w;
 	bool has_history, is_cut;
 
@@ -801,6 +819,9 @@ static enum cache_next watcher_refill(struct cache_watcher *w, struct feed *f)
 		return CACHE_NEXT_LOST;
 	}
 	if (w->next == f->window.end) {
+		if (f->is_over) {
+			return CACHE_NEXT_LOST;
+		}
 		w->is_armed = true;
 		return CACHE_NEXT_NONE;
 	}

@@ -463,7 +463,7 @@ static void draft_fill(struct draft *d, const struct object *object, struct aren
 	draft_fill_labels(d, object, a);
 	struct str *values = d->slices + 2 * (size_t)d->o.n_labels;
 	for (size_t i = 0; i < kind->n_selectable; i++) {
-		values[i] = kind->selectable[i].value(object, a);
+		values[i] = kind->select ? kind->select(object, i, a) : kind->selectable[i].value(object, a);
 	}
 	d->o.n_computed = (uint16_t)draft_compute(values + kind->n_selectable, object, a);
 }
@@ -555,8 +555,15 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		return NULL;
 	}
 	d->o.stored_version = object->stored_version;
-	bool is_hub = version_stores_hub(d->o.stored_version, d->o.kind) && !object->beyond;
-	if ((!is_hub && !draft_convert(d, &l, value, object, &hub)) || !draft_take_beyond(d, object, a)) {
+	bool is_hub = version_stores_hub(d->o.stored_version, d->o.kind) && !object->beyond && !object->is_restored;
+	if (object->is_restored) {
+		d->beyond = arena_dup(a, value); /* another definition shows it otherwise */
+		d->o.is_respelled = true;
+		if (!object_encode_stored(&hub, object, &d->o.kind->versions[0]) ||
+			!layout_read(&l, d->o.kind, buf_str(&hub))) {
+			return NULL;
+		}
+	} else if ((!is_hub && !draft_convert(d, &l, value, object, &hub)) || !draft_take_beyond(d, object, a)) {
 		return NULL;
 	}
 	draft_fill(d, object, a);
@@ -642,6 +649,11 @@ struct cached *cached_gone(const struct cached *o, int64_t revision)
 		d.slices[i] = cached_slice(o, i);
 	}
 	return draft_build(&d, &s);
+}
+
+struct str cached_as_stored(const struct cached *o, struct arena *a)
+{
+	return o->kind->life && o->n_beyond > 0 ? cached_beyond(o) : cached_text(o, a);
 }
 
 static bool is_hub_form(const struct kind *kind, struct str api_version)
@@ -758,7 +770,9 @@ int cached_decode_text(struct object **ret, const struct cached *o, struct str t
 		return r;
 	}
 	(*ret)->stored_version = o->stored_version;
-	return o->n_beyond > 0 && json_parse(&(*ret)->beyond, a, arena_dup(a, cached_beyond(o)), object_stored_limits(), &at)
+	/* There, a kind with a life has the text that etcd has. */
+	return o->n_beyond > 0 && !o->kind->life &&
+			json_parse(&(*ret)->beyond, a, arena_dup(a, cached_beyond(o)), object_stored_limits(), &at)
 		? OBJECT_UNRECOGNIZED
 		: 0;
 }

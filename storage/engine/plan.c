@@ -126,6 +126,44 @@ void plan_guard_history(struct plan *p, struct str ns, struct str owner, int64_t
 			.number = revision + 1});
 }
 
+/* PREFIX/objects/GROUP/RESOURCE/ */
+static struct str objects_directory(const struct plan *p, struct str group, struct str resource)
+{
+	return arena_printf(p->arena, STR_FMT STR_FMT "/" STR_FMT "/", STR_ARG(key_objects_prefix(p->arena, p->prefix)),
+		STR_ARG(group), STR_ARG(resource));
+}
+
+void plan_guard_kind(struct plan *p, const struct kind *k, int64_t revision)
+{
+	struct str directory = objects_directory(p, str_of(k->versions[0].group), str_of(k->resource));
+
+	assert(*k->versions[0].group);
+	plan_guard(p,
+		(struct storage_compare){.target = COMPARE_MOD,
+			.result = COMPARE_LESS,
+			.key = directory,
+			.range_end = storage_prefix_end(p->arena, directory),
+			.number = revision + 1});
+}
+
+void plan_guard_no_objects(struct plan *p, struct str group, struct str resource)
+{
+	assert(group.n > 0 && resource.n > 0);
+	plan_guard_empty(p, objects_directory(p, group, resource));
+}
+
+/* A kind that a definition describes is written only while the definition says so: no replica stores
+ * an object under a schema that is out of force, or of a definition that is being deleted. */
+static void plan_guard_definition(struct plan *p, const struct kind *k)
+{
+	struct kind_life *life = k->life;
+
+	if (life) {
+		plan_guard_object(p, life->definitions, STR(""), life->definition,
+			atomic_load_explicit(&life->revision, memory_order_acquire));
+	}
+}
+
 /* ---- references ---- */
 
 static size_t references_of(const struct object *o, struct reference ret[REFERENCES_MAX])
@@ -498,6 +536,7 @@ void plan_change(struct plan *p, const struct plan_change *c)
 	}
 	plan_guard_namespace(p, c);
 	plan_guard_ticket(p, c->ticket);
+	plan_guard_definition(p, c->kind);
 	if (c->after) {
 		value = plan_value(p, c);
 		plan_put(p, key, value, c->lease);

@@ -97,6 +97,11 @@ void plan_guard_unreferenced(struct plan *p, const struct kind *k, struct str ns
 /* Adds a guard that nothing in the index of an owner's history has changed since the revision. */
 void plan_guard_history(struct plan *p, struct str ns, struct str owner, int64_t revision);
 
+/* Adds a guard that no object of the kind has changed since the revision, or is new. */
+void plan_guard_kind(struct plan *p, const struct kind *k, int64_t revision);
+/* Adds a guard that etcd has no object of that group and resource, known or not. */
+void plan_guard_no_objects(struct plan *p, struct str group, struct str resource);
+
 /* ---- single keys ---- */
 
 void plan_guard(struct plan *p, struct storage_compare guard);

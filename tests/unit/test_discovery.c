@@ -137,8 +137,8 @@ static void test_discovery__hash_is_that_of_the_common_version(void **state)
 			assert_str(hash_at(f, d, paths[j]), hash);
 			assert_str(hash_at(f, f->aggregated, "/apis/annals.dev/v1"), "");
 		}
-		assert_true(discovery_shows(d, versions.versions));
-		assert_int_equal(discovery_shows(f->standalone, versions.versions), i == 0);
+		assert_true(discovery_shows(d, versions.versions, NULL));
+		assert_int_equal(discovery_shows(f->standalone, versions.versions, NULL), i == 0);
 		discovery_unref(d);
 	}
 }
