@@ -3,6 +3,8 @@
  * for they tell its port: requests that come in between wait at the gate. */
 #include "server/server.h"
 
+#include "api/custom/custom.h"
+
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "base/ids.h"
@@ -260,6 +262,21 @@ static int server_open_logs(struct server *s, struct buf *err)
 	return s->options.access_log ? accesslog_new(&s->accesslog, s->options.access_log, s->options.log_format, err) : 0;
 }
 
+static struct kinds *defined_kinds(void *ctx)
+{
+	return cache_kinds(((struct server *)ctx)->options.cache);
+}
+
+/* The schema is made of the definition, which the cache has. */
+static bool publish_kind(void *ctx, struct json **ret, const struct kind *k, const struct version *v, struct arena *a)
+{
+	struct cache *c = ((struct server *)ctx)->options.cache;
+	_cleanup_(cached_unrefp) struct cached *cached = cache_get(c, k->life->definitions, STR(""), k->life->definition);
+	struct object *definition;
+
+	return cached && !cached_object(&definition, cached, a) && custom_publish(ret, k, v, definition, a);
+}
+
 static void server_open_documents(struct server *s)
 {
 	const struct server_options *o = &s->options;
@@ -270,6 +287,11 @@ static void server_open_documents(struct server *s)
 	};
 
 	s->openapi = openapi_new(o->is_standalone, o->version);
+	if (o->is_standalone) {
+		openapi_set_source(s->openapi,
+			&(struct openapi_source){
+				.kinds = defined_kinds, .publish = publish_kind, .identify = custom_identify, .ctx = s});
+	}
 }
 
 DEFINE_CLEANUP(struct server *, server_free)

@@ -174,7 +174,7 @@ enum { KINDS_DEFINED_MAX = 10000 };
 
 struct kind;
 
-/* The life of a kind that a definition describes. Whoever uses the kind, or an object of it, holds
+/* The life of a kind that a definition describes. Each user of the kind, or of an object of it, holds
  * a reference: a request, a watch, the table of kinds. Kinds of the program live for ever. */
 struct kind_life {
 	_Atomic uint32_t refs;

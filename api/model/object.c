@@ -285,6 +285,22 @@ static void claim_default(struct claim *c, const struct kind *kind, const struct
 	}
 }
 
+/* Objects of definitions must say what they are. */
+static int claim_of_definition(const struct claim *c, const struct json *in, struct arena *a, struct str *ret_error)
+{
+	struct buf text;
+
+	if (c->kind.n && c->api_version.n) {
+		return 0;
+	}
+	buf_init(&text, TEXT_MAX);
+	json_encode(&text, in);
+	*ret_error = arena_printf(
+		a, "Object '%s' is missing in '" STR_FMT "'", c->kind.n ? "apiVersion" : "Kind", STR_ARG(buf_str(&text)));
+	buf_done(&text);
+	return OBJECT_UNRECOGNIZED;
+}
+
 static int claim_read(struct claim *c, const struct kind *kind, const struct version *version, const struct json *in,
 	struct arena *a, struct str *ret_error)
 {
@@ -303,6 +319,9 @@ static int claim_read(struct claim *c, const struct kind *kind, const struct ver
 				no_type_prefix, json_kind_name(json_gets(in, names[i])->kind), names[i]);
 			return OBJECT_UNRECOGNIZED;
 		}
+	}
+	if (kind->life) {
+		return claim_of_definition(c, in, a, ret_error);
 	}
 	claim_default(c, kind, version, a);
 	return 0;
@@ -362,7 +381,8 @@ static int claim_check(
 		return OBJECT_UNRECOGNIZED;
 	}
 	/* kube knows the version and says which one the path wants. */
-	if (is_kind && (kind_version(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
+	if (is_kind &&
+		(kind->life || kind_version(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
 		*ret_error = arena_printf(a,
 			"the API version in the data (" STR_FMT ") does not match the expected API version (" STR_FMT ")",
 			STR_ARG(c->api_version), STR_ARG(expected));

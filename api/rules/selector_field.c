@@ -208,7 +208,7 @@ static int resolve(struct parser *p, struct field_term *term)
 	if (is_known && !(has_own && !p->kind->is_namespaced && term->field == FIELD_TERM_NAMESPACE)) {
 		return 0;
 	}
-	if (has_own) {
+	if (has_own || p->kind->life) {
 		status_bad_request(p->st, "field label not supported: " STR_FMT, STR_ARG(term->path));
 	} else {
 		status_bad_request(p->st,

@@ -6,11 +6,13 @@
  * called under it, and neither calls back. */
 #include "cli/run/instance.h"
 
+#include "api/custom/custom.h"
 #include "base/clock.h"
 #include "cli/common/command.h"
 #include "server/metrics/certificate_metrics.h"
 #include "server/server.h"
 #include "storage/engine/agreement.h"
+#include "storage/engine/definitions.h"
 #include "storage/engine/migrator.h"
 #include "storage/memory/memory.h"
 #include "storage/upkeep.h"
@@ -48,6 +50,7 @@ struct instance {
 	int64_t warn_at_ms; /* only the raiser uses it: when to warn that the first namespaces are missing; 0: not planned */
 	bool is_following;  /* the cache has followed etcd */
 	struct migrator *migrator;
+	struct definitions *definitions; /* standalone */
 };
 
 /* Every connection is a descriptor. */
@@ -102,6 +105,11 @@ static void on_agreement_change(void *ctx, struct agreement *a _unused_)
 		migrator_notify(i->migrator);
 	}
 	pthread_mutex_unlock(&i->lock);
+}
+
+static void on_definitions_notice(void *ctx _unused_, struct str text)
+{
+	log_warning("definitions", STR_FMT, STR_ARG(text));
 }
 
 static void on_migrator_notice(void *ctx _unused_, bool is_trouble, struct str text)
@@ -498,14 +506,23 @@ static int open_parts(struct instance *i, struct buf *err)
 	if (r) {
 		return r;
 	}
-	i->cache = cache_new(&(struct cache_options){
+	struct cache_options cache = {
 		.storage = i->storage,
 		.prefix = str_of(o->prefix),
 		.window_bytes = window_bytes(i),
 		.pin_bytes = window_bytes(i),
 		.on_state = on_cache_state,
 		.ctx = i,
-	});
+	};
+	/* Behind a kube-apiserver, definitions are that server's. */
+	if (!o->delegation) {
+		i->definitions = definitions_new();
+		cache.definitions = kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+		cache.define = custom_define;
+		cache.on_definition = definitions_note;
+		cache.definitions_ctx = i->definitions;
+	}
+	i->cache = cache_new(&cache);
 	if (o->memory_limit > 0) {
 		storage_memory_count_others(i->storage, held_beside, i);
 	}
@@ -521,6 +538,14 @@ static int open_parts(struct instance *i, struct buf *err)
 	}
 	if (!r) {
 		open_migrator(i);
+	}
+	if (!r && i->definitions) {
+		definitions_start(i->definitions,
+			&(struct definitions_options){.storage = i->storage,
+				.cache = i->cache,
+				.agreement = i->agreement,
+				.prefix = str_of(o->prefix),
+				.on_notice = on_definitions_notice});
 	}
 	return r;
 }
@@ -567,6 +592,7 @@ static void instance_free(struct instance *i)
 		server_free(i->server);
 		delegation_free(i->delegation);
 		close_migrator(i);
+		definitions_stop(i->definitions);
 		close_agreement(i);
 		alarms_free(i->alarms);
 		compactor_free(i->compactor);
@@ -574,6 +600,7 @@ static void instance_free(struct instance *i)
 			storage_memory_count_others(i->storage, NULL, NULL);
 		}
 		cache_free(i->cache);
+		definitions_free(i->definitions);
 		close_storage(i);
 		pthread_cond_destroy(&i->wake);
 		pthread_mutex_destroy(&i->lock);

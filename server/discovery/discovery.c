@@ -190,6 +190,19 @@ static void add_verbs(struct buf *out, unsigned verbs)
 	add_strings(out, "verbs", names);
 }
 
+/* Upstream lists those of its own kinds by name, and those of definitions in this order. */
+static void add_verbs_of(struct buf *out, const struct kind *k)
+{
+	static const char *const defined[] = {
+		"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch", NULL};
+
+	if (k->life) {
+		add_strings(out, "verbs", defined);
+	} else {
+		add_verbs(out, k->verbs);
+	}
+}
+
 static int subresource_cmp(const void *a, const void *b)
 {
 	const struct subresource *const *x = a, *const *y = b;
@@ -210,7 +223,8 @@ static const struct subresource **sorted_subresources(const struct entry *e, siz
 			sorted[n++] = &k->subresources[i];
 		}
 	}
-	if (n > 1) {
+	/* Subresources of definitions have their order: status, scale. */
+	if (n > 1 && !k->life) {
 		qsort(sorted, n, sizeof(struct subresource *), subresource_cmp);
 	}
 	*ret_n = n;
@@ -320,7 +334,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	add_string(out, "singularName", k->singular);
 	buf_printf(out, ",\"namespaced\":%s,", k->is_namespaced ? "true" : "false");
 	add_string(out, "kind", k->kind);
-	add_verbs(out, k->verbs);
+	add_verbs_of(out, k);
 	add_nicknames(out, e);
 	if (has_hash(c, k)) {
 		storage_version_hash(k, stored_version(c, k), hash);
@@ -385,10 +399,11 @@ static void write_core_versions(struct buf *out, const struct catalog *c, size_t
 
 /* ---- the aggregated form ---- */
 
-/* Group and version only where they are not those of the list. */
-static void add_response_kind(struct buf *out, const struct kind *k, const struct subresource *s)
+/* Group and version only where they are not those of the list; of definitions always. */
+static void add_response_kind(struct buf *out, const struct entry *e, const struct subresource *s)
 {
-	const struct version *v = foreign_version(s);
+	const struct kind *k = e->kind;
+	const struct version *foreign = foreign_version(s), *v = !foreign && k->life ? e->version : foreign;
 
 	BUF_LITERAL(out, ",\"responseKind\":{");
 	add_string(out, "group", v ? v->group : "");
@@ -411,7 +426,7 @@ static void add_aggregated_subresources(struct buf *out, const struct entry *e)
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, i > 0 ? ",{" : "{");
 		add_string(out, "subresource", subresources[i]->name);
-		add_response_kind(out, e->kind, subresources[i]);
+		add_response_kind(out, e, subresources[i]);
 		add_verbs(out, subresources[i]->verbs);
 		buf_addc(out, '}');
 	}
@@ -424,12 +439,12 @@ static void add_aggregated_resource(struct buf *out, const struct entry *e)
 
 	buf_addc(out, '{');
 	add_string(out, "resource", k->resource);
-	add_response_kind(out, k, NULL);
+	add_response_kind(out, e, NULL);
 	buf_addc(out, ',');
 	add_string(out, "scope", k->is_namespaced ? "Namespaced" : "Cluster");
 	buf_addc(out, ',');
 	add_string(out, "singularResource", k->singular);
-	add_verbs(out, k->verbs);
+	add_verbs_of(out, k);
 	add_nicknames(out, e);
 	add_aggregated_subresources(out, e);
 	buf_addc(out, '}');

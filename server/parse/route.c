@@ -214,6 +214,18 @@ static bool is_served(const struct route *r)
 	return is_all_namespaces || r->has_ns == r->kind->is_namespaced;
 }
 
+/* Kinds of definitions have a handler that names the resource. */
+static void refuse_method(const struct route *r, struct status *st)
+{
+	status_method_not_allowed(st);
+	if (r->kind->life) {
+		st->message = arena_printf(st->arena, "%s is not supported on resources of kind \"" STR_FMT "." STR_FMT "\"",
+			r->verb, STR_ARG(r->resource), STR_ARG(r->group));
+		st->group = r->group;
+		st->kind = r->resource;
+	}
+}
+
 int route_resolve(struct route *r, struct status *st)
 {
 	unsigned action, allowed;
@@ -226,6 +238,10 @@ int route_resolve(struct route *r, struct status *st)
 	}
 	if (r->subresource.n > 0) {
 		r->sub = kind_subresource(r->kind, r->subresource);
+		if (!r->sub && r->kind->life) {
+			status_not_found(st, r->group, r->resource, r->name);
+			return 1;
+		}
 		if (!r->sub || !subresource_is_visible(r->sub, r->kind, r->version)) {
 			status_route_not_found(st);
 			return 1;
@@ -236,7 +252,7 @@ int route_resolve(struct route *r, struct status *st)
 	action = action_of(r);
 	allowed = r->sub ? r->sub->verbs : r->kind->verbs;
 	if (!(action & allowed)) {
-		status_method_not_allowed(st);
+		refuse_method(r, st);
 		return 1;
 	}
 	problem = r->name.n > 0 && validate_path_segment(r->name, messages) > 0 ? messages[0] : NULL;
@@ -249,10 +265,10 @@ int route_resolve(struct route *r, struct status *st)
 	return 0;
 }
 
-bool route_group_is_known(const struct route *r, bool is_standalone, const struct kinds *defined)
+bool route_group_is_known(const struct route *r, bool is_standalone)
 {
-	for (size_t i = 0; i < kinds_total(defined); i++) {
-		const struct kind *k = kinds_nth(defined, i);
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
 		for (size_t d = 0; d < k->n_versions; d++) {
 			if (version_is_visible(&k->versions[d], is_standalone) && str_is(r->group, k->versions[d].group)) {
 				return true;

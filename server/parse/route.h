@@ -43,8 +43,8 @@ int route_parse(struct route *ret, struct str method, struct str target, bool is
 bool route_find(struct route *r, const struct kinds *defined);
 /* For a resource route: finds what it does. 0; or 1 with 404 or 405 in st. */
 int route_resolve(struct route *r, struct status *st);
-/* Returns true when annals serves the group. Unknown groups are answered like unknown paths, not
+/* Returns true when the program has kinds of the group. Unknown groups are answered like unknown paths, not
  * with a Status. */
-bool route_group_is_known(const struct route *r, bool is_standalone, const struct kinds *defined);
+bool route_group_is_known(const struct route *r, bool is_standalone);
 
 #endif

@@ -201,14 +201,16 @@ static void runs_add(struct gzip_runs *r, const struct run_id *id, const struct 
 
 /* ---- which items are a run ---- */
 
-static struct str item_opening(size_t i)
+static struct str item_opening(const struct gzip_list *g, size_t i)
 {
-	return i == 0 ? STR("{") : STR(",{");
+	struct str opening = g->opening.n > 0 ? g->opening : STR(",{");
+
+	return i == 0 ? (struct str){opening.p + 1, opening.n - 1} : opening;
 }
 
 static size_t item_size(const struct gzip_list *g, size_t i)
 {
-	return g->form ? g->form->size(g->form->ctx, i) : item_opening(i).n + cached_shown_size(g->items[i], g->version);
+	return g->form ? g->form->size(g->form->ctx, i) : item_opening(g, i).n + cached_shown_size(g->items[i], g->version);
 }
 
 static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash, size_t n)
@@ -223,7 +225,8 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 {
 	const struct cached *first = g->items[g->item];
 	/* The first item of a list has no comma before it, so its run differs. */
-	uint64_t place[] = {first->kind->index, g->item == 0, str_hash(first->ns), g->form ? g->form->id : 0};
+	uint64_t place[] = {
+		first->kind->index, g->item == 0, str_hash(first->ns), g->form ? g->form->id : 0, str_hash(g->opening)};
 	struct str ns = first->ns;
 	size_t i = g->item;
 	bool is_end = false;
@@ -252,7 +255,7 @@ static bool add_item(struct buf *text, const struct gzip_list *g, size_t i)
 	}
 	_cleanup_(cached_unrefp) struct cached *o = cached_whole(g->items[i]);
 	const size_t n_pieces = cached_pieces(o, g->version);
-	buf_add_str(text, item_opening(i));
+	buf_add_str(text, item_opening(g, i));
 	for (size_t k = 0; k < n_pieces; k++) {
 		buf_add_str(text, cached_piece(o, g->version, k));
 	}

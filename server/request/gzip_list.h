@@ -32,6 +32,7 @@ struct gzip_list {
 	struct gzip_runs *runs;
 	struct str head, tail;
 	const struct version *version;
+	struct str opening; /* of each item but the first, which lacks the comma; empty: `,{` */
 	const struct cached *const *items;
 	size_t n_items;
 	const struct gzip_form *form; /* NULL: JSON */

@@ -309,9 +309,9 @@ static void reply_undecided(struct request *q)
 /* Unknown groups are unknown paths; everything else wrong is a Status. */
 static void request_refuse(struct request *q)
 {
-	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(q->server->options.cache);
-	bool is_unknown_group = q->st.code == 404 && q->route.is_resource &&
-		!route_group_is_known(&q->route, q->server->options.is_standalone, defined);
+	/* Groups of definitions alone are unknown paths to upstream, too, when there is no such resource. */
+	bool is_unknown_group = q->st.code == 404 && q->route.is_resource && !q->route.kind &&
+		!route_group_is_known(&q->route, q->server->options.is_standalone);
 
 	if (is_unknown_group) {
 		reply_page_not_found(q);

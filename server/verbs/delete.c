@@ -167,7 +167,8 @@ static void delete_mark(struct request *q, struct object *o, bool has_grace_peri
 	o->meta.deletion_timestamp = request_now(q);
 	o->meta.has_grace_period = has_grace_period;
 	o->meta.grace_period_s = 0;
-	if (o->meta.generation > 0) {
+	/* Kinds whose deletion is their own code leave it alone. */
+	if (o->meta.generation > 0 && !o->kind->keep_on_delete) {
 		o->meta.generation++;
 	}
 }

@@ -30,6 +30,7 @@ struct list_stream {
 	struct listing listing;
 	const struct version *version;
 	struct str head;         /* up to and including `"items":[` */
+	struct str opening;      /* of each item but the first, which has no comma: `,{` and perhaps more */
 	struct list_place place; /* which piece is next */
 	struct cached *shown;    /* the item that is being written, with its body; NULL: none is */
 	struct str rest;         /* of the one that is being written */
@@ -39,6 +40,16 @@ struct list_stream {
 
 #define LIST_TAIL STR("]}\n")
 
+/* Upstream's items say what they are only where a definition describes their kind. */
+static struct str item_opening(struct request *q)
+{
+	const struct kind *k = q->route.kind;
+
+	return k->life ? arena_printf(q->a, ",{\"apiVersion\":\"" STR_FMT "\",\"kind\":\"%s\",",
+				 STR_ARG(version_api_version(q->route.version, q->a)), k->kind)
+		       : STR(",{");
+}
+
 static struct str list_metadata(struct request *q, const struct listing *l)
 {
 	int64_t revision = cache_snapshot_revision(l->snapshot);
@@ -46,6 +57,9 @@ static struct str list_metadata(struct request *q, const struct listing *l)
 	const struct cached *last = l->n_items > 0 ? l->items[l->n_items - 1] : NULL;
 	struct str token, remaining = STR("");
 
+	if (!l->is_limited && q->route.kind->life) {
+		return arena_printf(q->a, "{\"continue\":\"\",\"resourceVersion\":\"%lld\"}", (long long)revision);
+	}
 	if (!l->is_limited) {
 		return arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)revision);
 	}
@@ -69,7 +83,8 @@ static bool list_piece(struct list_stream *s, struct list_place *at, struct str 
 			cached_unref(s->shown);
 			s->shown = cached_whole(l->items[at->item - 1]);
 		}
-		*ret = at->part > 0 ? cached_piece(s->shown, s->version, at->part - 1) : at->item == 1 ? STR("{") : STR(",{");
+		struct str first = {s->opening.p + 1, s->opening.n - 1};
+		*ret = at->part > 0 ? cached_piece(s->shown, s->version, at->part - 1) : at->item == 1 ? first : s->opening;
 		if (at->part++ < cached_pieces(s->shown, s->version)) {
 			return true;
 		}
@@ -85,7 +100,7 @@ static bool list_piece(struct list_stream *s, struct list_place *at, struct str 
 static uint64_t list_length(const struct list_stream *s)
 {
 	const struct listing *l = &s->listing;
-	uint64_t n = s->head.n + LIST_TAIL.n + (l->n_items > 0 ? 2 * l->n_items - 1 : 0);
+	uint64_t n = s->head.n + LIST_TAIL.n + (l->n_items > 0 ? s->opening.n * l->n_items - 1 : 0);
 
 	for (size_t i = 0; i < l->n_items; i++) {
 		n += cached_shown_size(l->items[i], s->version);
@@ -167,6 +182,7 @@ static void reply_list_stream(struct request *q, struct list_stream *s, uint64_t
 			.head = s->head,
 			.tail = LIST_TAIL,
 			.version = s->version,
+			.opening = s->opening,
 			.items = s->listing.items,
 			.n_items = s->listing.n_items,
 		};
@@ -200,6 +216,7 @@ static void reply_list_plain(struct request *q, struct listing *l)
 	s->version = q->route.version;
 	s->head = arena_printf(q->a, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",\"metadata\":" STR_FMT ",\"items\":[",
 		q->route.kind->list_kind, STR_ARG(version), STR_ARG(meta));
+	s->opening = item_opening(q);
 	length = list_length(s);
 	if (length < STREAM_MIN_BYTES) {
 		reply_list_small(q, s, (size_t)length);
@@ -263,7 +280,9 @@ static bool form_item(struct buf *out, struct list_form *f, size_t i)
 	} else if (q->media.as == AS_PARTIAL_LIST) {
 		ok = partial_object(out, &q->media, o, q->route.version);
 	} else {
-		ok = buf_addc(out, '{') && buf_add_str(out, show_body(o, q->route.version, &f->scratch));
+		struct str opening = item_opening(q);
+		ok = buf_add_str(out, (struct str){opening.p + 1, opening.n - 1}) &&
+			buf_add_str(out, show_body(o, q->route.version, &f->scratch));
 	}
 	arena_clear(&f->scratch);
 	return ok;

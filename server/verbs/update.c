@@ -487,12 +487,33 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	return update_check_version(q, w, applied) ? DECIDE_REFUSE : update_settle(q, u, applied);
 }
 
+/* Kinds of definitions have no strategic merge, and their handler words every refusal. */
+static int patch_refuse_type(struct request *q, struct update *u)
+{
+	struct status ignored;
+
+	status_init(&ignored, q->a);
+	if (!q->route.body_kind->life ||
+		(!media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &ignored) &&
+			u->patch_type != PATCH_STRATEGIC)) {
+		return 0;
+	}
+	status_set(&q->st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
+		"the body of the request was in an unknown format - accepted media types include: "
+		"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+	return 1;
+}
+
 void verb_patch(struct request *q)
 {
 	struct update *u = arena_new(q->a, struct update);
 
-	if (media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &q->st)) {
+	if (!q->route.body_kind->life && media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &q->st)) {
 		q->is_routed = false; /* upstream's router has refused it */
+		reply_status(q);
+		return;
+	}
+	if (patch_refuse_type(q, u)) {
 		reply_status(q);
 		return;
 	}

@@ -11,6 +11,7 @@
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
+#include "server/write/definitions.h"
 #include "server/write/user_notes.h"
 #include "server/write/write_recorded.h"
 #include "storage/keys.h"
@@ -301,6 +302,7 @@ static void write_plan(struct request *q, struct write *w, int64_t lease)
 	if (w->history_seen > 0) {
 		recorded_guard(q, w, &q->plan);
 	}
+	definitions_guard(w, &q->plan);
 	if (w->extend) {
 		w->extend(q, w, &q->plan);
 	}
@@ -342,7 +344,8 @@ static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
 	bool guards_others = w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend ||
-		w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base || q->route.kind->life;
+		w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base || q->route.kind->life ||
+		w->definitions_seen;
 
 	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 	plan_judge(&q->plan, q->server->options.agreement);
@@ -375,6 +378,11 @@ static bool write_shed(struct request *q, struct write *w)
 	return true;
 }
 
+static void write_is_seen(struct request *q)
+{
+	write_finish(q, q->state);
+}
+
 static void write_took_effect(struct request *q, struct write *w, int64_t revision)
 {
 	q->writing->revision = w->revision = revision;
@@ -384,7 +392,12 @@ static void write_took_effect(struct request *q, struct write *w, int64_t revisi
 	if (w->decision == DECIDE_PUT && w->object) {
 		w->object->mod_revision = w->revision;
 	}
-	write_finish(q, w);
+	/* The creator of a definition may use its kind: this replica has it before it answers. */
+	if (definitions_are(q->route.kind)) {
+		request_wait_revision(q, revision, WAIT_FOR_CACHE_MS, write_is_seen);
+	} else {
+		write_finish(q, w);
+	}
 }
 
 /* The same guards were sent once more, without steps. If our text is there, this request wrote it. */
@@ -601,6 +614,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	status_init(&q->st, q->a);
 	w->object = NULL;
 	w->namespace_guard = PLAN_NAMESPACE_ANY;
+	w->definitions_seen = 0;
 	q->n_warnings = w->n_warnings;
 	w->beside = (struct write_beside){0};
 	w->moved = w->moved_history = (struct write_moved){0};

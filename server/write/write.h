@@ -135,6 +135,7 @@ struct write {
 	bool has_beyond;                     /* the object has fields that its version cannot show */
 	enum plan_namespace namespace_guard; /* the namespace must be as admission saw it, in the same transaction */
 	int64_t namespace_revision;          /* mod revision admission saw; 0: not there */
+	int64_t definitions_seen; /* of a definition: no other has changed since this revision, which is a guard, too; 0: none is needed */
 	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
 	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	int64_t history_seen; /* nothing may have joined the object's history since this revision; 0: the index says that */

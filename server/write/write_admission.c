@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
+#include "server/write/definitions.h"
 #include "server/write/write_memory.h"
 #include "server/write/write_recorded.h"
 
@@ -512,7 +513,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	struct admission_attributes at;
 	struct field_errors errors;
 
-	if (create_check_version(q, o)) {
+	if (create_check_version(q, o) || definitions_refuse_create(q, o)) {
 		return 1;
 	}
 	write_dedup_owners(q, o, rules->is_patch);
@@ -543,6 +544,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	if (write_pass(q, o, NULL, &errors)) {
 		return 1;
 	}
+	definitions_settle(q, w);
 	r = write_ask_needs(q, o, NULL);
 	r = r ? r : write_ask_recorded(q, o, NULL);
 	return r ? r : write_ask_validating(q, w, ADMIT_CREATE);
@@ -633,6 +635,7 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	if (write_pass(q, o, w->present, &errors)) {
 		return 1;
 	}
+	definitions_settle(q, w);
 	r = write_ask_needs(q, o, w->present);
 	r = r ? r : write_ask_recorded(q, o, w->present);
 	return r ? r : write_ask_validating(q, w, ADMIT_UPDATE);

@@ -135,7 +135,7 @@ bool cached_body_hides_digest(const struct kind *kind, struct str body, const st
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);
 /* The whole text in hub form: {"kind":..,"apiVersion":HUB,"metadata":{...with resourceVersion...}...}, in the arena. */
 struct str cached_text(const struct cached *o, struct arena *a);
-/* Of a kind with a life: the text that etcd has, at least in meaning. */
+/* The text that etcd has of an object whose kind has a life, at least in meaning. */
 struct str cached_as_stored(const struct cached *o, struct arena *a);
 /* Decodes the object, as object_decode_stored() does from etcd's text. It lives as long as the
  * arena. Returns 0 or an object_error. */
@@ -215,7 +215,7 @@ void cache_wait_settled(struct cache *c);
 
 /* The kinds that definitions describe as of cache_revision(): a reference; NULL: none. A kind is
  * there before any of its objects. When its definition changes or goes, kind_is_over() becomes
- * true, its watches end, and a snapshot of it stays as it is. Who uses a kind holds it. */
+ * true, its watches end, and a snapshot of it stays as it is. The user of a kind holds it. */
 struct kinds *cache_kinds(struct cache *c);
 
 /* Look-ups; none blocks beyond a short lock. */

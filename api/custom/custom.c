@@ -1,0 +1,751 @@
+/* Makes the kind of a definition. Everything that requests need is made once and kept: names,
+ * columns, paths, compiled schemas. The definition's own JSON is not kept, since the cache has it. */
+#include "api/custom/custom.h"
+
+#include "api/custom/definition.h"
+#include "api/custom/jsonpath.h"
+#include "api/model/members.h"
+#include "api/rules/selector.h"
+#include "api/rules/spec_status.h"
+#include "api/schema/schema.h"
+#include "api/workload/scale.h"
+#include "base/clock.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+enum {
+	CUSTOM_MEMORY_MAX = 8 << 20, /* bytes of names, paths and columns: a definition has at most 3 MiB of text */
+};
+
+struct custom_version {
+	struct schema *schema; /* NULL: nothing is pruned or refused */
+	struct column *columns;
+	const struct jsonpath **paths; /* of the columns; NULL: the name, or the age */
+	size_t n_columns;
+};
+
+struct custom {
+	struct kind kind;
+	struct kind_life life;
+	struct arena arena;
+	int64_t generation;
+	struct str accepted;             /* status.acceptedNames, as text */
+	struct custom_version *versions; /* as kind.versions */
+	const struct jsonpath **selectable;
+	bool has_scale;
+	const struct jsonpath *replicas, *status_replicas, *selector;
+	struct schema_scale scale;
+	struct str *replicas_steps; /* names of members: where the scale is written */
+	size_t n_replicas_steps;
+};
+
+static const struct custom *custom_of(const struct kind *k)
+{
+	assert(k->life);
+	return (const struct custom *)(const void *)((const char *)k - offsetof(struct custom, kind));
+}
+
+static const struct custom_version *custom_version_of(const struct kind *k, const struct version *v)
+{
+	const struct custom *c = custom_of(k);
+
+	assert(v >= k->versions && v < k->versions + k->n_versions);
+	return &c->versions[v - k->versions];
+}
+
+static void custom_free(struct kind *k)
+{
+	struct custom *c = (struct custom *)(uintptr_t)(const void *)custom_of(k);
+
+	for (size_t i = 0; i < k->n_versions; i++) {
+		schema_unref(c->versions[i].schema);
+	}
+	arena_done(&c->arena);
+	mem_free(c);
+}
+
+/* ---- objects ---- */
+
+/* The members that every kind has; the others are the schema's. */
+static const struct type type_custom_head = {
+	.kind = TYPE_OBJECT,
+	.fields = (const struct field[]){OBJECT_FIELDS, {NULL, NULL, 0, NULL, NULL, NULL}},
+};
+
+/* For patches and ownership: any members besides those. Objects are owned member by member, lists as one. */
+static const struct type type_custom_open = {
+	.kind = TYPE_OBJECT,
+	.fields = (const struct field[]){OBJECT_FIELDS, {NULL, NULL, 0, NULL, NULL, NULL}},
+	.elem = &type_any,
+};
+
+static bool is_head(struct str name)
+{
+	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
+}
+
+/* A copy of the head or of the rest of an object. */
+static struct json *part_of(const struct json *in, bool wants_head, struct arena *a)
+{
+	struct json *out = json_object(a);
+
+	for (uint32_t i = 0; json_is(in, JSON_OBJECT) && i < in->n; i++) {
+		if (is_head(in->members[i].name) == wants_head) {
+			json_add(a, out, in->members[i].name, in->members[i].value);
+		}
+	}
+	return out;
+}
+
+static int custom_normalize(struct json **ret, const struct kind *k, const struct version *v, const struct json *in,
+	struct arena *a, struct decode_report *report, struct str *ret_error)
+{
+	const struct custom_version *cv = custom_version_of(k, v);
+	struct json *head, *whole = json_object(a);
+
+	if (schema_decode(&head, &type_custom_head, part_of(in, true, a), a, report, ret_error)) {
+		return 1;
+	}
+	json_add(a, whole, STR("apiVersion"), json_string(a, version_api_version(v, a)));
+	json_add(a, whole, STR("kind"), json_string(a, str_of(k->kind)));
+	json_add(a, whole, STR("metadata"), json_gets(head, "metadata"));
+	struct json *rest = part_of(in, false, a);
+	for (uint32_t i = 0; i < rest->n; i++) {
+		json_add(a, whole, rest->members[i].name, rest->members[i].value);
+	}
+	if (cv->schema) {
+		if (schema_accept(&whole, cv->schema, whole, a, report, ret_error)) {
+			return 1;
+		}
+		whole = schema_default(cv->schema, whole, a);
+	}
+	*ret = json_object(a);
+	json_add(a, *ret, STR("metadata"), json_gets(head, "metadata"));
+	for (uint32_t i = 0; i < whole->n; i++) {
+		if (!is_head(whole->members[i].name)) {
+			json_add(a, *ret, whole->members[i].name, whole->members[i].value);
+		}
+	}
+	return 0;
+}
+
+static struct json *custom_restore(const struct kind *k, const struct json *stored, struct arena *a)
+{
+	const struct schema *s = custom_of(k)->versions[k->storage_version].schema;
+	struct json *in = (struct json *)(uintptr_t)stored;
+
+	return s ? schema_default(s, schema_restore(s, in, a), a) : in;
+}
+
+static void custom_settle(struct object *o, struct arena *a)
+{
+	o->fields = schema_normal(o->fields, a);
+}
+
+/* ---- rules ---- */
+
+static const struct version *shown_version(const struct object *o)
+{
+	return o->version ? o->version : kind_storage_version(o->kind);
+}
+
+static void custom_validate(const struct object *o, struct field_errors *errors)
+{
+	const struct custom *c = custom_of(o->kind);
+	const struct version *v = shown_version(o);
+	const struct schema *s = custom_version_of(o->kind, v)->schema;
+
+	if (s) {
+		schema_validate(s, c->has_scale ? &c->scale : NULL, object_to_json(o, v, errors->arena), errors);
+	}
+}
+
+static void custom_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct custom *c = custom_of(o->kind);
+	const struct version *v = shown_version(o);
+	const struct schema *s = custom_version_of(o->kind, v)->schema;
+
+	if (s) {
+		schema_validate_update(s, c->has_scale ? &c->scale : NULL, object_to_json(o, v, errors->arena),
+			object_to_json(old, v, errors->arena), errors);
+	}
+}
+
+static void custom_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct custom *c = custom_of(o->kind);
+	const struct version *v = shown_version(o);
+	const struct schema *s = custom_version_of(o->kind, v)->schema;
+
+	if (s) {
+		schema_validate_status(s, c->has_scale ? &c->scale : NULL, object_to_json(o, v, errors->arena),
+			object_to_json(old, v, errors->arena), errors);
+	}
+}
+
+static bool is_same_but_status(const struct object *o, const struct object *old)
+{
+	const struct json *sides[] = {o->fields, old->fields};
+
+	for (size_t side = 0; side < ARRAY_SIZE(sides); side++) {
+		const struct json *mine = sides[side], *other = sides[1 - side];
+		for (uint32_t i = 0; i < mine->n; i++) {
+			struct str name = mine->members[i].name;
+			const struct json *same = json_get(other, name);
+			if (!str_is(name, "status") && (!same || !json_equal(mine->members[i].value, same))) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool bumps_generation_beside_status(const struct object *o, const struct object *old)
+{
+	return !is_same_but_status(o, old);
+}
+
+static bool bumps_generation_of_all(const struct object *o, const struct object *old)
+{
+	return !json_equal(o->fields, old->fields);
+}
+
+static void set_status(struct object *o, struct json *status, struct arena *a)
+{
+	o->fields = json_copy(a, o->fields);
+	json_remove(o->fields, STR("status"));
+	if (status) {
+		json_add(a, o->fields, STR("status"), status);
+	}
+}
+
+static void custom_prepare_create(struct object *o, struct arena *a)
+{
+	set_status(o, NULL, a);
+}
+
+static void custom_prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	set_status(o, object_status(old), a);
+}
+
+static void custom_merge_status(struct object *stored, const struct object *sent, struct arena *a)
+{
+	set_status(stored, object_status(sent), a);
+	stored->version = sent->version;
+}
+
+/* ---- the subresource scale ---- */
+
+static void add_count(struct json *out, const struct jsonpath *path, const struct json *whole, struct arena *a)
+{
+	const struct json *n = path ? jsonpath_first(path, whole) : NULL;
+	int64_t count = 0;
+
+	json_to_int64(n, &count);
+	json_add(a, out, STR("replicas"), json_int(a, count));
+}
+
+static struct json *scale_show(const struct object *o, struct arena *a)
+{
+	const struct custom *c = custom_of(o->kind);
+	const struct json *whole = object_to_json(o, kind_storage_version(o->kind), a), *selector;
+	struct json *fields = json_object(a), *spec = json_object(a), *status = json_object(a);
+	int64_t replicas = 0;
+
+	json_to_int64(jsonpath_first(c->replicas, whole), &replicas);
+	if (replicas) {
+		json_add(a, spec, STR("replicas"), json_int(a, replicas));
+	}
+	add_count(status, c->status_replicas, whole, a);
+	selector = c->selector ? jsonpath_first(c->selector, whole) : NULL;
+	json_add_text(a, status, STR("selector"), json_text(selector));
+	json_add(a, fields, STR("spec"), spec);
+	json_add(a, fields, STR("status"), status);
+	return fields;
+}
+
+/* A copy of `in` with the member set that the steps lead to; objects on the way are made. */
+static struct json *with_member(const struct json *in, const struct str *steps, size_t n, struct json *value, struct arena *a)
+{
+	struct json *out = json_is(in, JSON_OBJECT) ? json_copy(a, in) : json_object(a);
+
+	json_set(a, out, steps[0], n == 1 ? value : with_member(json_get(in, steps[0]), steps + 1, n - 1, value, a));
+	return out;
+}
+
+static void scale_take(struct object *o, const struct object *sent, struct arena *a)
+{
+	const struct custom *c = custom_of(o->kind);
+
+	o->fields = with_member(
+		o->fields, c->replicas_steps, c->n_replicas_steps, json_int(a, member_int(object_spec(sent), "replicas")), a);
+}
+
+/* ---- columns ---- */
+
+static void write_integer(const struct json *j, struct buf *out)
+{
+	int64_t n;
+
+	if (json_to_int64(j, &n)) {
+		buf_add_int(out, n);
+	} else {
+		buf_adds(out, "null");
+	}
+}
+
+static void write_text(const struct json *j, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, (size_t)4 << 20);
+	if (json_is(j, JSON_STRING)) {
+		json_encode_string(out, json_text(j));
+		return;
+	}
+	json_encode(&text, j);
+	json_encode_string(out, buf_str(&text));
+}
+
+static void write_date(const struct json *j, int64_t now_s, struct buf *out)
+{
+	int64_t us;
+
+	if (!json_is(j, JSON_STRING)) {
+		buf_adds(out, "null");
+	} else if (time_parse_rfc3339(json_text(j), &us)) {
+		column_write_since(json_text(j), now_s, out);
+	} else {
+		json_encode_string(out, STR("<invalid>"));
+	}
+}
+
+static void custom_write_cell(const struct object *o, const struct version *v, size_t column, int64_t now_s, struct buf *out)
+{
+	const struct custom_version *cv = custom_version_of(o->kind, v);
+	const struct column *c = &cv->columns[column];
+	_cleanup_(arena_done) struct arena a;
+
+	arena_init(&a, SIZE_MAX / 2);
+	if (c->cell) {
+		c->cell(o, now_s, out);
+		return;
+	}
+	const struct json *j = jsonpath_first(cv->paths[column], object_to_json(o, kind_storage_version(o->kind), &a));
+	if (!j || j->kind == JSON_NULL) {
+		buf_adds(out, "null");
+	} else if (str_is(str_of(c->type), "date")) {
+		write_date(j, now_s, out);
+	} else if (str_is(str_of(c->type), "integer")) {
+		write_integer(j, out);
+	} else if (str_is(str_of(c->type), "number")) {
+		buf_adds(out, json_is(j, JSON_NUMBER) ? "" : "null");
+		if (json_is(j, JSON_NUMBER)) {
+			json_encode(out, j);
+		}
+	} else if (str_is(str_of(c->type), "boolean")) {
+		buf_adds(out, json_is(j, JSON_BOOL) ? (j->boolean ? "true" : "false") : "null");
+	} else {
+		write_text(j, out);
+	}
+}
+
+static const struct column *custom_columns_of(const struct kind *k, const struct version *v, size_t *ret_n)
+{
+	const struct custom_version *cv = custom_version_of(k, v);
+
+	*ret_n = cv->n_columns;
+	return cv->columns;
+}
+
+/* ---- selectable fields ---- */
+
+static struct str custom_select(const struct object *o, size_t field, struct arena *a)
+{
+	const struct jsonpath *path = custom_of(o->kind)->selectable[field];
+	const struct json *j = jsonpath_first(path, object_to_json(o, kind_storage_version(o->kind), a));
+
+	if (json_is(j, JSON_BOOL)) {
+		return j->boolean ? STR("true") : STR("false");
+	}
+	return json_is(j, JSON_STRING) || json_is(j, JSON_NUMBER) ? json_text(j) : STR("");
+}
+
+/* ---- making a kind ---- */
+
+struct maker {
+	struct custom *c;
+	struct arena *a; /* the kind's */
+	const struct json *spec, *names;
+};
+
+static const char *keep(struct maker *m, struct str s)
+{
+	char *text = arena_text(m->a, s.n + 1);
+
+	memcpy(text, s.n ? s.p : "", s.n);
+	text[s.n] = '\0';
+	return text;
+}
+
+static const char *keep_name(struct maker *m, const char *name)
+{
+	return keep(m, member_text(m->names, name));
+}
+
+/* NULL-terminated, or NULL where there are none. */
+static const char *const *keep_list(struct maker *m, const char *name)
+{
+	const struct json *list = json_gets(m->names, name);
+	uint32_t n = json_is(list, JSON_ARRAY) ? list->n : 0;
+	const char **v = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*v));
+
+	for (uint32_t i = 0; i < n; i++) {
+		v[i] = keep(m, json_text(list->items[i]));
+	}
+	return n ? v : NULL;
+}
+
+static void make_version_rules(struct maker *m, struct custom_version *cv, const struct json *in)
+{
+	static const struct column first = COLUMN_NAME, age = {"Age", "date", "", COLUMN_AGE_TEXT, 0, column_write_age, false};
+	const struct json *columns = json_gets(in, "additionalPrinterColumns");
+	const struct json *schema = json_gets(json_gets(in, "schema"), "openAPIV3Schema");
+	uint32_t n = json_is(columns, JSON_ARRAY) ? columns->n : 0;
+	struct arena scratch;
+	struct str problem;
+
+	arena_init(&scratch, SIZE_MAX / 2);
+	if (!schema || schema_compile(&cv->schema, schema, &scratch, &problem)) {
+		cv->schema = NULL;
+	}
+	arena_done(&scratch);
+	cv->columns = arena_zalloc_array(m->a, (size_t)n + 2, sizeof(*cv->columns));
+	cv->paths = arena_zalloc_array(m->a, (size_t)n + 2, sizeof(*cv->paths));
+	cv->columns[cv->n_columns++] = first;
+	if (n == 0) {
+		cv->columns[cv->n_columns++] = age;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct json *c = columns->items[i];
+		cv->paths[cv->n_columns] = jsonpath_parse(member_text(c, "jsonPath"), m->a);
+		cv->columns[cv->n_columns++] = (struct column){
+			.name = keep(m, member_text(c, "name")),
+			.type = keep(m, member_text(c, "type")),
+			.format = keep(m, member_text(c, "format")),
+			.doc = keep(m, member_text(c, "description")),
+			.priority = (int)member_int(c, "priority"),
+		};
+	}
+}
+
+/* Upstream's words, where the definition has none. */
+static const char *deprecation_of(struct maker *m, const struct json *in)
+{
+	struct str text = member_text(in, "deprecationWarning");
+
+	if (!member_is_true(in, "deprecated")) {
+		return NULL;
+	}
+	return keep(m,
+		text.n ? text
+		       : arena_printf(m->a, STR_FMT "/" STR_FMT " " STR_FMT " is deprecated",
+				 STR_ARG(member_text(m->spec, "group")), STR_ARG(member_text(in, "name")),
+				 STR_ARG(member_text(m->names, "kind"))));
+}
+
+/* "com.example.v1.Widget": the group's labels come in reverse, as upstream names types. */
+static const char *definition_name(struct maker *m, const struct version *v)
+{
+	struct str rest = str_of(v->group), label;
+	struct str reversed = STR("");
+
+	while (rest.n > 0) {
+		str_cut(rest, '.', &label, &rest);
+		reversed = reversed.n ? arena_printf(m->a, STR_FMT "." STR_FMT, STR_ARG(label), STR_ARG(reversed)) : label;
+	}
+	return keep(m, arena_printf(m->a, STR_FMT ".%s.%s", STR_ARG(reversed), v->name, m->c->kind.kind));
+}
+
+static void make_version(struct maker *m, struct version *v, struct custom_version *cv, const struct json *in)
+{
+	*v = (struct version){
+		.group = keep(m, member_text(m->spec, "group")),
+		.name = keep(m, member_text(in, "name")),
+		.is_unserved = !member_is_true(in, "served"),
+		.deprecation = deprecation_of(m, in),
+	};
+	v->definition = definition_name(m, v);
+	make_version_rules(m, cv, in);
+}
+
+/* The version that is stored comes first: its group and resource name the key. */
+static bool make_versions(struct maker *m)
+{
+	const struct json *in = json_gets(m->spec, "versions"), *each;
+	struct kind *k = &m->c->kind;
+	uint32_t n = json_is(in, JSON_ARRAY) ? in->n : 0;
+	struct version *versions = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*versions));
+
+	m->c->versions = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*m->c->versions));
+	k->versions = versions;
+	for (int wants_stored = 1; wants_stored >= 0; wants_stored--) {
+		for (uint32_t i = 0; (each = list_item(in, i)); i++) {
+			if (member_is_true(each, "storage") == (bool)wants_stored && k->n_versions < KIND_VERSIONS_MAX) {
+				make_version(m, &versions[k->n_versions], &m->c->versions[k->n_versions], each);
+				k->n_versions++;
+			}
+		}
+	}
+	return k->n_versions > 0 && k->n_versions == n;
+}
+
+static const struct json *stored_spec(const struct maker *m)
+{
+	const struct json *in = json_gets(m->spec, "versions"), *each;
+
+	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
+		if (member_is_true(each, "storage")) {
+			return each;
+		}
+	}
+	return NULL;
+}
+
+static void make_selectable(struct maker *m)
+{
+	const struct json *in = json_gets(stored_spec(m), "selectableFields"), *each;
+	struct kind *k = &m->c->kind;
+	uint32_t n = json_is(in, JSON_ARRAY) ? in->n : 0;
+	struct selectable_field *v = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*v));
+
+	m->c->selectable = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*m->c->selectable));
+	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
+		struct str path = member_text(each, "jsonPath");
+		struct str name = str_starts(path, STR(".")) ? (struct str){path.p + 1, path.n - 1} : path;
+		m->c->selectable[k->n_selectable] = jsonpath_parse(path, m->a);
+		v[k->n_selectable++] = (struct selectable_field){.path = keep(m, name)};
+	}
+	k->selectable = v;
+}
+
+static void make_scale(struct maker *m, const struct json *in)
+{
+	struct custom *c = m->c;
+	struct str path = member_text(in, "specReplicasPath"), rest = path, step;
+
+	c->scale = (struct schema_scale){
+		.spec_replicas = arena_dup(m->a, path),
+		.status_replicas = arena_dup(m->a, member_text(in, "statusReplicasPath")),
+		.label_selector = arena_dup(m->a, member_text(in, "labelSelectorPath")),
+	};
+	c->replicas = jsonpath_parse(path, m->a);
+	c->status_replicas = jsonpath_parse(c->scale.status_replicas, m->a);
+	c->selector = c->scale.label_selector.n ? jsonpath_parse(c->scale.label_selector, m->a) : NULL;
+	c->replicas_steps = arena_zalloc_array(m->a, path.n + 1, sizeof(struct str));
+	rest = c->scale.spec_replicas;
+	str_cut(rest, '.', &step, &rest); /* it begins with a dot */
+	while (rest.n > 0) {
+		str_cut(rest, '.', &step, &rest);
+		c->replicas_steps[c->n_replicas_steps++] = step;
+	}
+	c->has_scale = c->n_replicas_steps > 0;
+}
+
+static void make_subresources(struct maker *m)
+{
+	static const char *const resets_beside_status[] = {"spec", "metadata", NULL};
+	static const struct subresource status = {"status", VERB_GET | VERB_UPDATE | VERB_PATCH, custom_merge_status,
+		custom_validate_status, resets_beside_status, false, EXTENSION_NONE, NULL};
+	const struct json *in = json_gets(stored_spec(m), "subresources");
+	struct subresource *v = arena_zalloc_array(m->a, 2, sizeof(*v));
+	struct kind *k = &m->c->kind;
+	bool has_status = json_gets(in, "status") != NULL;
+	const struct json *scale = json_gets(in, "scale");
+
+	k->subresources = v;
+	k->bumps_generation = has_status ? bumps_generation_beside_status : bumps_generation_of_all;
+	if (has_status) {
+		v[k->n_subresources++] = status;
+		k->reset_fields = resets_status;
+		k->prepare_create = custom_prepare_create;
+		k->prepare_update = custom_prepare_update;
+	}
+	if (scale) {
+		make_scale(m, scale);
+	}
+	if (m->c->has_scale) {
+		struct view *view = arena_zalloc(m->a, sizeof(*view));
+		const char **path = arena_zalloc_array(m->a, m->c->n_replicas_steps + 1, sizeof(*path));
+		for (size_t i = 0; i < m->c->n_replicas_steps; i++) {
+			path[i] = keep(m, m->c->replicas_steps[i]);
+		}
+		*view = (struct view){.kind = scale_view.kind, .path = path, .show = scale_show, .take = scale_take};
+		v[k->n_subresources++] =
+			(struct subresource){.name = "scale", .verbs = VERB_GET | VERB_UPDATE | VERB_PATCH, .view = view};
+	}
+}
+
+static struct str text_of(const struct json *j, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf out;
+
+	buf_init(&out, CUSTOM_MEMORY_MAX);
+	if (j) {
+		json_encode(&out, j);
+	}
+	return arena_dup(a, buf_str(&out));
+}
+
+static bool make(struct maker *m, const struct object *definition)
+{
+	struct kind *k = &m->c->kind;
+
+	k->kind = keep_name(m, "kind");
+	k->list_kind = keep_name(m, "listKind");
+	k->resource = keep_name(m, "plural");
+	k->singular = keep_name(m, "singular");
+	k->short_names = keep_list(m, "shortNames");
+	k->categories = keep_list(m, "categories");
+	k->is_namespaced = str_is(member_text(m->spec, "scope"), "Namespaced");
+	k->verbs = VERBS_ALL;
+	k->name_rule = NAME_DNS_SUBDOMAIN;
+	k->type = &type_custom_open;
+	k->doc = "";
+	k->normalize = custom_normalize;
+	k->settle = custom_settle;
+	k->columns_of = custom_columns_of;
+	k->write_cell = custom_write_cell;
+	k->select = custom_select;
+	k->validate = custom_validate;
+	k->validate_update = custom_validate_update;
+	m->c->generation = definition->meta.generation;
+	m->c->accepted = text_of(m->names, m->a);
+	m->c->life.definition = arena_dup(m->a, definition->meta.name);
+	m->c->life.definition_uid = arena_dup(m->a, definition->meta.uid);
+	if (!*k->kind || !*k->resource || !make_versions(m)) {
+		return false;
+	}
+	k->restore = m->c->versions[0].schema ? custom_restore : NULL;
+	make_selectable(m);
+	make_subresources(m);
+	return true;
+}
+
+static const struct kind *custom_new(const struct object *definition)
+{
+	struct custom *c = mem_new(struct custom);
+	struct maker m = {.c = c,
+		.a = &c->arena,
+		.spec = object_spec(definition),
+		.names = json_gets(object_status(definition), "acceptedNames")};
+
+	arena_init(&c->arena, CUSTOM_MEMORY_MAX);
+	c->life.free = custom_free;
+	kind_begin_life(&c->kind, &c->life);
+	if (!make(&m, definition) || arena_is_full(&c->arena)) {
+		return kind_unref(&c->kind);
+	}
+	atomic_store(&c->life.is_terminating, meta_is_deleting(&definition->meta));
+	return &c->kind;
+}
+
+static bool is_same(const struct object *definition, const struct kind *present)
+{
+	const struct custom *c = custom_of(present);
+	_cleanup_(arena_done) struct arena a;
+
+	arena_init(&a, CUSTOM_MEMORY_MAX);
+	return str_eq(definition->meta.uid, present->life->definition_uid) && definition->meta.generation == c->generation &&
+		str_eq(text_of(json_gets(object_status(definition), "acceptedNames"), &a), c->accepted);
+}
+
+const struct kind *custom_define(const struct object *definition, const struct kind *present)
+{
+	if (!definition_is_established(definition)) {
+		return NULL;
+	}
+	if (present && is_same(definition, present)) {
+		if (meta_is_deleting(&definition->meta)) {
+			atomic_store(&present->life->is_terminating, true);
+		}
+		return kind_ref(present);
+	}
+	return custom_new(definition);
+}
+
+void custom_identify(const struct kind *k, struct buf *out)
+{
+	const struct custom *c = custom_of(k);
+
+	buf_printf(out, STR_FMT " %lld " STR_FMT, STR_ARG(k->life->definition_uid), (long long)c->generation,
+		STR_ARG(c->accepted));
+}
+
+/* ---- OpenAPI ---- */
+
+static struct json *described(const char *doc, struct arena *a)
+{
+	struct json *out = json_object(a);
+
+	json_add(a, out, STR("description"), json_string(a, str_of(doc)));
+	return out;
+}
+
+/* The definition's schema, with the members that every object has. */
+static struct json *publish(const struct json *openapi, struct arena *a)
+{
+	static const char *const texts[][2] = {
+		{"apiVersion",
+			"APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+			"recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
+			"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"},
+		{"kind",
+			"Kind is a string value representing the REST resource this object represents. Servers may infer this "
+			"from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
+			"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"}};
+	struct json *out = json_is(openapi, JSON_OBJECT) ? json_copy(a, openapi) : json_object(a);
+	const struct json *given = json_gets(out, "properties");
+	struct json *properties = json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
+	struct json *metadata = described("Standard object's metadata. More info: "
+					  "https://git.k8s.io/community/contributors/devel/sig-architecture/"
+					  "api-conventions.md#metadata",
+		a);
+	struct json *all_of = json_array(a), *reference = json_object(a);
+
+	json_add(a, reference, STR("$ref"),
+		json_string(a, STR("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")));
+	json_append(a, all_of, reference);
+	json_add(a, metadata, STR("allOf"), all_of);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct json *member = described(texts[i][1], a);
+		json_add(a, member, STR("type"), json_string(a, STR("string")));
+		json_set(a, properties, str_of(texts[i][0]), member);
+	}
+	json_set(a, properties, STR("metadata"), metadata);
+	json_set(a, out, STR("properties"), properties);
+	if (!json_gets(out, "type")) {
+		json_set(a, out, STR("type"), json_string(a, STR("object")));
+	}
+	return out;
+}
+
+bool custom_publish(
+	struct json **ret, const struct kind *k, const struct version *v, const struct object *definition, struct arena *a)
+{
+	const struct json *versions = json_gets(object_spec(definition), "versions"), *each;
+
+	if (!is_same(definition, k)) {
+		return false;
+	}
+	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
+		if (str_is(member_text(each, "name"), v->name)) {
+			*ret = publish(json_gets(json_gets(each, "schema"), "openAPIV3Schema"), a);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,57 @@
+/* What is particular about definitions when they are written. Their names are judged by the kinds that the cache shows, so the
+ * transaction requires that no definition has changed since. */
+#include "server/write/definitions.h"
+
+#include "api/custom/custom.h"
+#include "api/custom/definition.h"
+#include "api/model/members.h"
+#include "api/schema/crd.h"
+
+bool definitions_are(const struct kind *k)
+{
+	return k == kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+}
+
+int definitions_refuse_create(struct request *q, const struct object *o)
+{
+	if (!o->kind->life || !atomic_load(&o->kind->life->is_terminating)) {
+		return 0;
+	}
+	status_forbidden(&q->st, request_group(q), q->route.resource, o->meta.name,
+		"create not allowed while custom resource definition is terminating");
+	return 1;
+}
+
+void definitions_settle(struct request *q, struct write *w)
+{
+	struct object *o = w->object;
+
+	if (o->kind->settle) {
+		o->kind->settle(o, q->a);
+	}
+	if (!definitions_are(o->kind) || meta_is_deleting(&o->meta)) {
+		return;
+	}
+	struct str warnings[CRD_WARNINGS_MAX];
+	size_t n = q->route.sub ? 0 : crd_warn(o, w->present, http_arena(q->x), warnings);
+	for (size_t i = 0; i < n; i++) {
+		request_warn(q, warnings[i]);
+	}
+	/* The revision first: the kinds are as of that one, or newer. */
+	w->definitions_seen = cache_revision(q->server->options.cache);
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(q->server->options.cache);
+	definition_settle(o, defined, request_now(q), q->a);
+}
+
+void definitions_guard(const struct write *w, struct plan *p)
+{
+	if (!w->definitions_seen) {
+		return;
+	}
+	plan_guard_kind(p, w->object->kind, w->definitions_seen);
+	/* What a lost definition has left behind must not come back under this one. */
+	if (!w->present) {
+		const struct json *spec = object_spec(w->object);
+		plan_guard_no_objects(p, member_text(spec, "group"), member_text(json_gets(spec, "names"), "plural"));
+	}
+}

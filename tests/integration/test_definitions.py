@@ -1,0 +1,202 @@
+"""CustomResourceDefinitions: kinds that come and go while servers run. Two servers share one etcd, where nothing else is said."""
+
+import concurrent.futures
+import json
+import pathlib
+import re
+
+import pytest
+
+from processes import retry_until
+
+GROUP = "example.com"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+SCHEMA = {"type": "object", "properties": {
+    "spec": {"type": "object", "required": ["size"], "properties": {
+        "size": {"type": "integer", "minimum": 1, "description": "How large."},
+        "color": {"type": "string", "default": "red"}}},
+    "status": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+
+
+def definition(plural="widgets", kind="Widget", schema=SCHEMA, group=GROUP, names=None, **version):
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": kind, **(names or {})},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}]}}
+
+
+def widget(name, **spec):
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": 1, **spec}}
+
+
+def conditions(answer):
+    return {c["type"]: (c["status"], c["reason"]) for c in answer.json["status"]["conditions"]}
+
+
+def create(server, what=None):
+    answer = server.post(DEFINITIONS, what or definition())
+    assert answer.status == 201, answer.text
+    return answer
+
+
+@pytest.fixture
+def other(serve, server, store):
+    return serve(store.endpoint)
+
+
+def test_a_kind_is_served_with_the_answer_that_creates_it(server):
+    assert server.get(WIDGETS).status == 404
+    created = create(server, definition(subresources={"status": {}}, additionalPrinterColumns=[{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]))
+    assert conditions(created) == {"NamesAccepted": ("True", "NoConflicts"), "Established": ("True", "InitialNamesAccepted")}
+    assert [r["name"] for r in server.get(f"/apis/{GROUP}/v1").json["resources"]] == ["widgets", "widgets/status"]
+    assert f"apis/{GROUP}/v1" in server.get("/openapi/v3").json["paths"]
+    document = server.get(f"/openapi/v3/apis/{GROUP}/v1").json
+    assert document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["properties"]["size"]["description"] == "How large."
+
+    made = server.post(WIDGETS, {**widget("a", unknown=1), "status": {"size": 1}})
+    assert (made.status, made.json["spec"], made.json["metadata"]["generation"]) == (201, {"size": 1, "color": "red"}, 1)
+    assert "status" not in made.json and 'unknown field \\"spec.unknown\\"' in made.headers["Warning"]
+    table = server.get(WIDGETS, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}).json
+    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size"] and table["rows"][0]["cells"] == ["a", 1]
+    listed = server.get(WIDGETS).json
+    assert (listed["kind"], listed["items"][0]["kind"], listed["items"][0]["apiVersion"]) == ("WidgetList", "Widget", f"{GROUP}/v1")
+
+    refused = server.patch(f"{WIDGETS}/a", {"spec": {"size": 0}})
+    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
+    assert server.patch(f"{WIDGETS}/a", {"spec": {"size": 2}}, "application/strategic-merge-patch+json").status == 415
+    assert server.patch(f"{WIDGETS}/a", {"spec": {"size": 2}}).json["metadata"]["generation"] == 2
+    status = server.patch(f"{WIDGETS}/a/status", {"status": {"size": 5}, "spec": {"size": 9}}).json
+    assert (status["status"], status["spec"]["size"], status["metadata"]["generation"]) == ({"size": 5}, 2, 2)
+    applied = server.patch(f"{WIDGETS}/b?fieldManager=me", widget("b"), "application/apply-patch+yaml")
+    assert (applied.status, applied.json["metadata"]["managedFields"][0]["fieldsV1"]) == (201, {"f:spec": {"f:size": {}}})
+    assert server.delete(f"{WIDGETS}/a").status == 200 and server.get(f"{WIDGETS}/a").status == 404
+
+
+def test_another_replica_serves_it_at_once(server, other):
+    """Each round has a kind of its own: the other replica is asked without any wait."""
+    for i in range(20):
+        plural = f"things{i}"
+        create(server, definition(plural, f"Thing{i}"))
+        path = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+        made = other.post(path, {**widget("a"), "kind": f"Thing{i}"})
+        assert made.status == 201, made.text
+        assert server.get(f"{path}/a").json["metadata"]["uid"] == made.json["metadata"]["uid"]
+    assert other.get("/apis/nowhere.example.com/v1/things").status == 404
+
+
+def test_no_object_is_stored_under_a_schema_that_is_out_of_force(server, other):
+    """While a definition changes to and fro, writers at both replicas get what is in force, or are told to come again."""
+    create(server)
+    strict, loose = (definition(schema={**SCHEMA, "properties": {"spec": {**SCHEMA["properties"]["spec"], "properties": {
+        **SCHEMA["properties"]["spec"]["properties"], "size": {"type": "integer", "minimum": minimum}}}}}) for minimum in (10, 1))
+
+    def write(i):
+        return (server, other)[i % 2].post(WIDGETS, widget(f"w{i}", size=5))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = pool.map(write, range(120))
+        for i in range(10):
+            assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": (strict, loose)[i % 2]["spec"]}).status == 200
+        codes = {answer.status for answer in answers}
+    assert codes <= {201, 422, 429}
+    assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": strict["spec"]}).status == 200
+    for each in (server, other):
+        assert retry_until(lambda each=each: each.post(WIDGETS, widget("late", size=5)).status in (422,), "the schema in force")
+
+
+def test_a_definition_takes_its_objects_with_it(server, other):
+    create(server)
+    for name in "abc":
+        assert server.post(WIDGETS, widget(name)).status == 201
+    held = widget("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    version = other.post(WIDGETS, held).json["metadata"]["resourceVersion"]
+    with server.watch(f"{WIDGETS}?watch=1&resourceVersion={version}") as watch:
+        assert server.delete(f"{DEFINITIONS}/widgets.{GROUP}").status == 200
+        gone = {watch.next()["object"]["metadata"]["name"] for _ in range(4)}
+        assert gone == {"a", "b", "c", "held"}  # the last one is changed, not gone
+        waiting = other.get(f"{DEFINITIONS}/widgets.{GROUP}")
+        assert conditions(waiting)["Terminating"] == ("True", "InstanceDeletionInProgress") and waiting.json["metadata"]["finalizers"] == [FINALIZER]
+        refused = other.post(WIDGETS, widget("late"))
+        assert (refused.status, refused.json["message"]) == (403, f'widgets.{GROUP} "late" is forbidden: create not allowed while custom resource definition is terminating')
+        assert other.patch(f"{WIDGETS}/held", {"metadata": {"finalizers": None}}).status == 200
+        assert watch.next()["type"] == "DELETED"
+        assert list(watch) == []
+    retry_until(lambda: server.get(f"{DEFINITIONS}/widgets.{GROUP}").status == 404, "the end of the definition")
+    assert [each.get(WIDGETS).status for each in (server, other)] == [404, 404]
+    assert f"apis/{GROUP}/v1" not in server.get("/openapi/v3").json["paths"]
+    create(server)
+    assert server.get(WIDGETS).json["items"] == []
+
+
+def test_names_are_given_once_and_free_again(server):
+    create(server)
+    second = create(server, definition("gadgets", "Widget"))
+    assert conditions(second) == {"NamesAccepted": ("False", "ListKindConflict"), "Established": ("False", "NotAccepted")}
+    assert server.get(f"/apis/{GROUP}/v1/gadgets").status == 404
+    assert server.delete(f"{DEFINITIONS}/widgets.{GROUP}").status == 200
+    retry_until(lambda: server.get(f"/apis/{GROUP}/v1/gadgets").status == 200, "the names to be free")
+
+
+def test_only_one_of_many_gets_a_name(server, other):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: (server, other)[i % 2].post(DEFINITIONS, definition(f"p{i}", "Same")), range(16)))
+    assert {answer.status for answer in answers} == {201}
+    listed = server.get(DEFINITIONS).json["items"]
+    established = [d for d in listed if any(c["type"] == "Established" and c["status"] == "True" for c in d["status"]["conditions"])]
+    assert (len(listed), len(established)) == (16, 1)
+
+
+def test_a_restart_serves_them_again(serve, server, store):
+    # Its keys sort before those of definitions.
+    create(server, definition(group="aaa.example.com"))
+    path = "/apis/aaa.example.com/v1/namespaces/default/widgets"
+    assert server.post(path, {**widget("a"), "apiVersion": "aaa.example.com/v1"}).status == 201
+    server.stop()
+    again = serve(store.endpoint)
+    assert again.get(f"{path}/a").json["spec"] == {"size": 1, "color": "red"}
+
+
+def test_a_changed_schema_shows_stored_objects_as_it_says(serve, server, store):
+    create(server, definition(schema={"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
+    assert server.post(WIDGETS, widget("a", extra="x")).json["spec"] == {"size": 1, "extra": "x"}
+    assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": definition()["spec"]["versions"]}}).status == 200
+    assert server.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "red"}
+    wider = json.loads(json.dumps(SCHEMA))
+    wider["properties"]["spec"]["properties"]["extra"] = {"type": "string"}
+    assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": definition(schema=wider)["spec"]["versions"]}}).status == 200
+    assert server.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "red", "extra": "x"}
+    again = serve(store.endpoint)
+    assert again.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "red", "extra": "x"}
+
+
+def resident(server):
+    return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
+
+
+def test_memory_of_definitions_is_given_back(server):
+    maps = pathlib.Path(f"/proc/{server.pid}/maps").read_text()
+    if "libtsan" in maps or "libasan" in maps:
+        pytest.skip("a sanitizer needs memory of its own")
+    sizes = []
+    for _ in range(4):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            assert {a.status for a in pool.map(lambda i: server.post(DEFINITIONS, definition(f"m{i}", f"M{i}")), range(100))} == {201}
+            assert {a.status for a in pool.map(lambda i: server.delete(f"{DEFINITIONS}/m{i}.{GROUP}"), range(100))} == {200}
+        retry_until(lambda: server.get(DEFINITIONS).json["items"] == [], "the end of all definitions", patience=60)
+        sizes.append(resident(server))
+    assert sizes[-1] < sizes[0] + 8 * 1024, sizes
+
+
+def test_bad_definitions_are_refused(server):
+    without_dot = definition(group="example")
+    refused = server.post(DEFINITIONS, without_dot)
+    assert (refused.status, refused.json["reason"]) == (422, "Invalid")
+    many = definition()
+    many["spec"]["versions"] = [{**many["spec"]["versions"][0], "name": f"v{i + 1}", "storage": i == 0} for i in range(25)]
+    assert "Too many: 25" in server.post(DEFINITIONS, many).json["message"]
+    webhook = definition()
+    webhook["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://localhost/x"}}}
+    assert 'spec.conversion.strategy: Unsupported value: "Webhook"' in server.post(DEFINITIONS, webhook).json["message"]
+    assert server.get(DEFINITIONS).json["items"] == []
