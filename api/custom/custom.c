@@ -130,6 +130,14 @@ static int custom_normalize(struct json **ret, const struct kind *k, const struc
 	return 0;
 }
 
+/* Ownership follows the list and map types of the version's schema. */
+static const struct type *custom_type_of(const struct kind *k, const struct version *v)
+{
+	const struct schema *s = custom_version_of(k, v)->schema;
+
+	return s ? schema_type(s) : &type_custom_open;
+}
+
 static struct json *custom_restore(const struct kind *k, const struct json *stored, struct arena *a)
 {
 	const struct schema *s = custom_of(k)->versions[k->storage_version].schema;
@@ -614,6 +622,7 @@ static bool make(struct maker *m, const struct object *definition)
 	k->verbs = VERBS_ALL;
 	k->name_rule = NAME_DNS_SUBDOMAIN;
 	k->type = &type_custom_open;
+	k->type_of = custom_type_of;
 	k->doc = "";
 	k->normalize = custom_normalize;
 	k->settle = custom_settle;

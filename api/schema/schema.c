@@ -6,6 +6,7 @@
 #include "base/map.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct schema {
@@ -13,6 +14,8 @@ struct schema {
 	const struct node *root;
 	struct patterns patterns;
 	_Atomic unsigned n_refs;
+	pthread_mutex_t lock;              /* of the making of `type` */
+	_Atomic(const struct type *) type; /* NULL: not asked for yet */
 };
 
 /* ---- life ---- */
@@ -36,6 +39,7 @@ int schema_compile(struct schema **ret, const struct json *openapi, struct arena
 	struct schema *s = mem_new(struct schema);
 	arena_init(&s->arena, SCHEMA_MEMORY_BASE + SCHEMA_MEMORY_FACTOR * (openapi ? json_bytes(openapi) : 0));
 	atomic_init(&s->n_refs, 1);
+	pthread_mutex_init(&s->lock, NULL);
 	s->root = &nothing;
 	if (openapi) {
 		struct node_reader judge = {.arena = a}, reader = {.arena = &s->arena, .patterns = &s->patterns};
@@ -68,6 +72,7 @@ struct schema *schema_unref(struct schema *s)
 {
 	if (s && atomic_fetch_sub_explicit(&s->n_refs, 1, memory_order_acq_rel) == 1) {
 		patterns_done(&s->patterns);
+		pthread_mutex_destroy(&s->lock);
 		arena_done(&s->arena);
 		mem_free(s);
 	}
@@ -98,6 +103,132 @@ struct json *schema_restore(const struct schema *s, struct json *object, struct 
 struct json *schema_default(const struct schema *s, struct json *object, struct arena *a)
 {
 	return node_default(s->root, object, a);
+}
+
+/* ---- the type for patches and ownership ---- */
+
+static const struct type *make_type(const struct node *n, struct arena *a);
+
+static const char *text_of(struct str s, struct arena *a)
+{
+	return arena_dup(a, s).p;
+}
+
+/* Keys of list maps have their defaults, as those of built-in kinds have. */
+static const char *default_text(const struct json *preset, struct arena *a)
+{
+	struct buf text;
+	if (!preset || preset->kind == JSON_OBJECT || preset->kind == JSON_ARRAY) {
+		return NULL;
+	}
+	buf_init(&text, TEXT_MAX);
+	json_encode(&text, preset);
+	const char *made = text_of(buf_str(&text), a);
+	buf_done(&text);
+	return made;
+}
+
+static bool is_head(struct str name)
+{
+	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
+}
+
+/* Properties as fields behind those of `head`, which every whole object has. */
+static const struct field *make_fields(const struct node *n, const struct field *head, size_t n_head, struct arena *a)
+{
+	struct field *fields = arena_array(a, struct field, n_head + n->n_properties + 1);
+	size_t count = n_head;
+	if (n_head) {
+		memcpy(fields, head, n_head * sizeof(*fields));
+	}
+	for (uint32_t i = 0; i < n->n_properties; i++) {
+		const struct node_property *property = &n->properties[i];
+		if (n_head && is_head(property->name)) {
+			continue;
+		}
+		fields[count++] = (struct field){
+			.name = text_of(property->name, a),
+			.type = make_type(property->node, a),
+			.default_json = default_text(property->node->preset, a),
+		};
+	}
+	return fields;
+}
+
+static const char *const *make_keys(const struct node_texts *keys, struct arena *a)
+{
+	const char **names = (const char **)arena_array(a, char *, (keys ? keys->n : 0) + 1);
+	for (size_t i = 0; keys && i < keys->n; i++) {
+		names[i] = text_of(keys->v[i], a);
+	}
+	return names;
+}
+
+static const struct type *make_type(const struct node *n, struct arena *a)
+{
+	struct type type = {.kind = TYPE_RAW};
+	if (n->type == NODE_ARRAY && n->items) {
+		type.kind = TYPE_LIST;
+		type.elem = make_type(n->items, a);
+		type.list_type = n->list == NODE_LIST_SET          ? LIST_SET
+			: n->list == NODE_LIST_MAP && n->list_keys ? LIST_MAP
+								   : LIST_ATOMIC;
+		type.list_keys = type.list_type == LIST_MAP ? make_keys(n->list_keys, a) : NULL;
+	} else if (n->type == NODE_OBJECT && n->n_properties) {
+		type.kind = TYPE_OBJECT;
+		type.fields = make_fields(n, NULL, 0, a);
+		type.elem = n->is_preserving || n->is_embedded || n->allows_additional ? &type_any : NULL;
+		type.is_atomic = n->map == NODE_MAP_ATOMIC;
+	} else if (n->type == NODE_OBJECT && n->additional) {
+		type.kind = TYPE_MAP;
+		type.elem = make_type(n->additional, a);
+		type.is_atomic = n->map == NODE_MAP_ATOMIC;
+	} else if (n->type == NODE_OBJECT && n->map == NODE_MAP_ATOMIC) {
+		type.kind = TYPE_MAP;
+		type.elem = &type_any;
+		type.is_atomic = true;
+	} else if (n->type == NODE_OBJECT || (n->type == NODE_ANY && n->is_preserving)) {
+		return &type_any;
+	} else if (n->type == NODE_STRING || n->type == NODE_BOOLEAN) {
+		return n->type == NODE_STRING ? &type_string : &type_bool;
+	} else {
+		/* Numbers keep their form until the schema judges them. */
+		return &type_raw;
+	}
+	struct type *made = arena_new(a, struct type);
+	*made = type;
+	return made;
+}
+
+static const struct type *make_root(const struct node *n, struct arena *a)
+{
+	static const struct field head[] = {OBJECT_FIELDS, {NULL, NULL, 0, NULL, NULL, NULL}};
+	enum { HEAD = ARRAY_SIZE(head) - 1 };
+	/* A type has a ceiling of fields, which few roots come near. */
+	bool has_room = n->n_properties + HEAD < TYPE_FIELDS_MAX;
+	struct type *made = arena_new(a, struct type);
+	*made = (struct type){
+		.kind = TYPE_OBJECT,
+		.fields = has_room ? make_fields(n, head, HEAD, a) : head,
+		.elem = n->is_preserving || !has_room ? &type_any : NULL,
+	};
+	return made;
+}
+
+const struct type *schema_type(const struct schema *s)
+{
+	struct schema *made = (struct schema *)(uintptr_t)s;
+	const struct type *type = atomic_load_explicit(&made->type, memory_order_acquire);
+	if (!type) {
+		pthread_mutex_lock(&made->lock);
+		type = atomic_load_explicit(&made->type, memory_order_relaxed);
+		if (!type) {
+			type = make_root(made->root, &made->arena);
+			atomic_store_explicit(&made->type, type, memory_order_release);
+		}
+		pthread_mutex_unlock(&made->lock);
+	}
+	return type;
 }
 
 /* ---- ratcheting ---- */

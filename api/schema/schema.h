@@ -78,4 +78,8 @@ void schema_validate_status(const struct schema *s, const struct schema_scale *s
 /* Has any part x-kubernetes-validations? This server does not evaluate them, and says so in a Warning when a definition is written. */
 bool schema_has_rules(const struct schema *s);
 
+/* The type of whole objects for patches and ownership: list types, map types and keys as the schema has them, and anything where it
+ * keeps unknown fields. Made at the first call, by any thread; lives as long as the schema. */
+const struct type *schema_type(const struct schema *s);
+
 #endif

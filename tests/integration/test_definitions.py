@@ -200,3 +200,34 @@ def test_bad_definitions_are_refused(server):
     webhook["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://localhost/x"}}}
     assert 'spec.conversion.strategy: Unsupported value: "Webhook"' in server.post(DEFINITIONS, webhook).json["message"]
     assert server.get(DEFINITIONS).json["items"] == []
+
+
+def apply(server, name, manager, spec, **query):
+    body = json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}).encode()
+    more = "".join(f"&{k}={v}" for k, v in query.items())
+    return server.request("PATCH", f"{WIDGETS}/{name}?fieldManager={manager}{more}", body, headers={"Content-Type": "application/apply-patch+yaml"})
+
+
+def test_apply_merges_lists_by_their_type(server):
+    item = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}}
+    create(server, definition(schema={"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "ports": {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+        "order": {"type": "array", "items": {"type": "string"}},
+        "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}},
+        "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, "ratio": {"type": "number"}}}}}))
+    first = {"ports": [{"name": "a", "port": 1}], "tags": ["x"], "order": ["1"], "whole": {"a": "1"}, "any": {"a": {"b": [1]}}, "ratio": 1.5}
+    assert apply(server, "w", "one", first).status == 201
+    merged = apply(server, "w", "two", {"ports": [{"name": "b", "port": 2}], "tags": ["y"], "any": {"a": {"c": 2}}})
+    assert merged.status == 200, merged.text
+    assert merged.json["spec"] == {**first, "ports": [{"name": "a", "port": 1}, {"name": "b", "port": 2}], "tags": ["x", "y"], "any": {"a": {"b": [1], "c": 2}}}
+    owned = {m["manager"]: m["fieldsV1"]["f:spec"] for m in merged.json["metadata"]["managedFields"]}
+    assert owned["two"]["f:ports"] == {'k:{"name":"b"}': {".": {}, "f:name": {}, "f:port": {}}} and owned["two"]["f:tags"] == {'v:"y"': {}}
+    assert owned["one"]["f:order"] == {} and owned["one"]["f:whole"] == {}
+
+    assert apply(server, "w", "two", {"order": ["2"]}).status == 409
+    assert apply(server, "w", "two", {"whole": {"b": "2"}}).status == 409
+    left = apply(server, "w", "one", {"tags": ["x"]}).json["spec"]
+    assert left == {"tags": ["x", "y"], "ports": [{"name": "b", "port": 2}], "any": {"a": {"c": 2}}}
+    wrong = apply(server, "w", "two", {"tags": 5})
+    assert wrong.status == 400 and ".spec.tags: expected list, got " in wrong.json["message"], wrong.text
