@@ -331,7 +331,7 @@ static void index_put(struct openapi_builder *b, struct json *paths, const char 
 static void make_index_with(struct openapi *o, struct document *ret, struct kinds *defined)
 {
 	assert_locked(&o->lock);
-	assert(o->n_v3 > 0 && !o->has_v3);
+	assert(o->n_v3 > 0);
 	struct json *root, *paths;
 	struct openapi_builder b;
 	struct arena a;
@@ -361,6 +361,7 @@ static void make_index_with(struct openapi *o, struct document *ret, struct kind
 
 static void make_index(struct openapi *o)
 {
+	assert(!o->has_v3);
 	make_index_with(o, &o->index, NULL);
 }
 
@@ -467,7 +468,9 @@ static enum openapi_result find_index(struct openapi_answer *ret, struct openapi
 	if (kinds_count(defined) == 0) {
 		return answer(ret, o, &o->index, STR(""));
 	}
+	pthread_mutex_lock(&o->lock);
 	make_index_with(o, &index, defined);
+	pthread_mutex_unlock(&o->lock);
 	answer_held(ret, o, &index, STR(""));
 	document_done(&index);
 	return OPENAPI_OK;

@@ -1,4 +1,4 @@
-/* What is particular about definitions when they are written. Their names are judged by the kinds that the cache shows, so the
+/* The particular rules of definitions when they are written. Their names are judged by the kinds that the cache shows, so the
  * transaction requires that no definition has changed since. */
 #include "server/write/definitions.h"
 
@@ -49,7 +49,7 @@ void definitions_guard(const struct write *w, struct plan *p)
 		return;
 	}
 	plan_guard_kind(p, w->object->kind, w->definitions_seen);
-	/* What a lost definition has left behind must not come back under this one. */
+	/* Objects that a lost definition has left behind must not come back under this one. */
 	if (!w->present) {
 		const struct json *spec = object_spec(w->object);
 		plan_guard_no_objects(p, member_text(spec, "group"), member_text(json_gets(spec, "names"), "plural"));

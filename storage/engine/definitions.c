@@ -17,7 +17,7 @@ enum {
 	TIMEOUT_MS = 5000,     /* of one transaction, and of one wait for the cache */
 	NOTICE_MS = 60 * 1000, /* between two sentences about trouble */
 	ARENA_MAX = 512 << 20, /* bytes that one definition or object takes while it is changed */
-	STORED_MAX = 64 << 20,
+	STORED_MAX = 64 << 20,    /* bytes of its text, of which etcd takes 1.5 MiB by default: a larger object waits, and is reported */
 };
 
 struct definitions {
@@ -54,7 +54,7 @@ static void pending_add(struct definitions *d, struct str name)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* What was noted is published now, so the thread finds it in the cache. */
+/* The noted definitions are published now, so the thread finds them in the cache. */
 static void definitions_publish(struct definitions *d)
 {
 	for (struct map_entry *e = map_next(&d->noted, NULL); e; e = map_next(&d->noted, e)) {

@@ -86,7 +86,7 @@ def test_another_replica_serves_it_at_once(server, other):
 
 
 def test_no_object_is_stored_under_a_schema_that_is_out_of_force(server, other):
-    """While a definition changes to and fro, writers at both replicas get what is in force, or are told to come again."""
+    """While a definition changes to and fro, writers at both replicas get what is in force, or are asked to come again."""
     create(server)
     strict, loose = (definition(schema={**SCHEMA, "properties": {"spec": {**SCHEMA["properties"]["spec"], "properties": {
         **SCHEMA["properties"]["spec"]["properties"], "size": {"type": "integer", "minimum": minimum}}}}}) for minimum in (10, 1))
