@@ -169,7 +169,7 @@ static void history_validate(const struct object *o, struct field_errors *errors
 		refuse_text(errors, WHERE(at, "kind"), kind,
 			"must be a kind: at most 63 letters and digits, of which the first is a capital letter");
 	}
-	if (ns.n && !str_eq(ns, o->meta.ns)) {
+	if (ns.n && !str_eq(ns, archive_origin(o->meta.ns))) {
 		refuse_text(errors, WHERE(at, "namespace"), ns, "must be metadata.namespace, or empty");
 	}
 	check_subject_name(errors, WHERE(at, "name"), member_text(subject, "name"));

@@ -34,14 +34,22 @@ bool history_is_owner(struct str api_version, struct str kind);
 /* ---- the archive ----
  *
  * The Histories of a namespace outlive it. Where a namespace controller would delete them and their states, they move into
- * an archive: they keep uid, name and content, and are in the namespace NAMESPACE.UID from then on, with the uid of the
+ * an archive: they keep name and content, and are in the namespace NAMESPACE.UID from then on, with the uid of the
  * namespace. The name of a namespace has no dot, so nobody can make a Namespace of that name, nor grant rights in it: what
- * is in an archive needs rights at the cluster scope (server/access/authz.h). */
+ * is in an archive needs rights at the cluster scope (server/access/authz.h).
+ *
+ * An archived object has another uid, which follows from the one before. For a garbage collector no uid ever comes back: it
+ * would forget which states belong to a History that was gone for a moment. */
+
+/* On an archived object: the uid that it had before. */
+#define ANNOTATION_ARCHIVED_UID STR("annals.dev/archived-uid")
 
 bool namespace_is_archive(struct str ns);
 /* The namespace whose archive it is; of any other namespace: itself. */
 struct str archive_origin(struct str ns);
 struct str archive_of(struct str ns, struct str uid, struct arena *a);
+/* The uid in that archive of the object that had this uid. */
+struct str archive_uid(struct str archive, struct str uid, struct arena *a);
 
 struct str history_digest(const struct object *o, struct arena *a);
 /* Versions of the kind's own group show the digest of every object. An object that was created through a version of another group is

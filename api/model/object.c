@@ -11,6 +11,7 @@
 #include "api/model/packed.h"
 #include "api/model/patch_tree.h"
 #include "base/hex.h"
+#include "base/sha256.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -791,6 +792,19 @@ struct str archive_of(struct str ns, struct str uid, struct arena *a)
 {
 	assert(!namespace_is_archive(ns) && uid.n > 0);
 	return arena_printf(a, STR_FMT "." STR_FMT, STR_ARG(ns), STR_ARG(uid));
+}
+
+/* In the form of a UUID of version 8, whose other bits are free (RFC 9562). */
+struct str archive_uid(struct str archive, struct str uid, struct arena *a)
+{
+	const struct str parts[] = {STR("archived"), archive, uid};
+	unsigned char d[SHA256_SIZE];
+
+	sha256_of_parts(parts, ARRAY_SIZE(parts), d);
+	d[6] = (unsigned char)(0x80 | (d[6] & 0x0f));
+	d[8] = (unsigned char)(0x80 | (d[8] & 0x3f));
+	return arena_printf(a, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", d[0], d[1], d[2], d[3],
+		d[4], d[5], d[6], d[7], d[8], d[9], d[10], d[11], d[12], d[13], d[14], d[15]);
 }
 
 struct str history_digest(const struct object *o, struct arena *a)

@@ -249,7 +249,16 @@ static void check_generate_name(enum name_rule rule, const struct meta *m, struc
 	}
 }
 
-static void check_names(enum name_rule rule, bool is_namespaced, const struct meta *m, struct field_errors *errors)
+/* The namespace of an archive has a dot, and then a uid (api/model/history.h). */
+static struct str label_of_namespace(const struct kind *kind, struct str ns)
+{
+	bool may_be_archived = kind->history || kind == kind_by_hub(STR("annals.dev"), STR("histories"));
+	const char *messages[VALIDATE_MESSAGES_MAX];
+
+	return may_be_archived && validate_dns_subdomain(ns, messages) == 0 ? archive_origin(ns) : ns;
+}
+
+static void check_names(enum name_rule rule, const struct kind *kind, const struct meta *m, struct field_errors *errors)
 {
 	check_generate_name(rule, m, errors);
 	if (!m->name.n) {
@@ -257,10 +266,10 @@ static void check_names(enum name_rule rule, bool is_namespaced, const struct me
 	} else {
 		check_text(errors, "metadata.name", m->name, m->name, name_rules[rule]);
 	}
-	if (is_namespaced && !m->ns.n) {
+	if (kind->is_namespaced && !m->ns.n) {
 		field_required(errors, STR("metadata.namespace"), "%s", "");
-	} else if (is_namespaced) {
-		check_text(errors, "metadata.namespace", m->ns, m->ns, validate_dns_label);
+	} else if (kind->is_namespaced) {
+		check_text(errors, "metadata.namespace", label_of_namespace(kind, m->ns), m->ns, validate_dns_label);
 	} else if (m->ns.n) {
 		field_forbidden(errors, STR("metadata.namespace"), "not allowed on this type");
 	}
@@ -464,9 +473,9 @@ static void check_rest(const struct meta *m, struct field_errors *errors)
 }
 
 /* ValidateObjectMetaAccessor */
-static void check_meta(enum name_rule rule, bool is_namespaced, const struct meta *m, struct field_errors *errors)
+static void check_meta(enum name_rule rule, const struct kind *kind, const struct meta *m, struct field_errors *errors)
 {
-	check_names(rule, is_namespaced, m, errors);
+	check_names(rule, kind, m, errors);
 	if (m->generation < 0) {
 		field_invalid(errors, STR("metadata.generation"), json_int(errors->arena, m->generation),
 			"must be greater than or equal to 0");
@@ -478,7 +487,7 @@ static void check_meta(enum name_rule rule, bool is_namespaced, const struct met
 
 void validate_meta(const struct kind *kind, const struct meta *m, struct field_errors *errors)
 {
-	check_meta(kind->name_rule, kind->is_namespaced, m, errors);
+	check_meta(kind->name_rule, kind, m, errors);
 	if (!kind->any_finalizer) {
 		check_finalizer_domains(m, errors);
 	}
@@ -585,7 +594,7 @@ static void check_update(const struct meta *m, const struct meta *old, struct fi
 /* kube-apiserver checks what all kinds share, then each kind checks it again. */
 void validate_meta_update(const struct kind *kind, const struct meta *m, const struct meta *old, struct field_errors *errors)
 {
-	check_meta(NAME_PATH_SEGMENT, kind->is_namespaced, m, errors);
+	check_meta(NAME_PATH_SEGMENT, kind, m, errors);
 	check_update(m, old, errors);
 	if (!kind->checks_meta_last) {
 		check_update(m, old, errors);

@@ -58,6 +58,7 @@ struct recording {
 	unsigned decisions;
 	enum record_step step;
 	const struct json *history; /* NULL: there is none */
+	struct str uid_before;      /* of an archived one: the uid that it had */
 	struct object *made;        /* the History that is created */
 	struct write creation;
 	struct snapshot_order order;
@@ -512,6 +513,7 @@ static int history_find(struct request *q, struct recording *r)
 	struct object *whole;
 
 	r->history = NULL;
+	r->uid_before = STR("");
 	if (!o && (o = history_find_archived(q, r))) {
 		r->ns = arena_dup(&r->arena, o->ns);
 		q->route.ns = r->ns;
@@ -529,6 +531,7 @@ static int history_find(struct request *q, struct recording *r)
 		return 1;
 	}
 	r->history = history_json(q, r, whole->meta.uid, whole->mod_revision, whole->fields);
+	r->uid_before = json_text(json_get(whole->meta.annotations, ANNOTATION_ARCHIVED_UID));
 	return 0;
 }
 
@@ -553,14 +556,14 @@ static void written_waited(struct request *q)
  * still where they were. */
 static bool is_moving(struct request *q, const struct recording *r)
 {
-	struct str uid = member_text(json_gets(r->history, "metadata"), "uid");
+	struct str uid = r->uid_before;
 	struct field_term term = {.path = STR("controller.uid"), .value = uid};
 	struct field_selector selector = {&term, 1};
 	const struct cache_filter filter = {.ns = archive_origin(r->ns), .fields = &selector};
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *all = cache_snapshot(q->server->options.cache, r->revisions);
 	struct cache_iter it;
 
-	if (!namespace_is_archive(r->ns) || r->step == RECORD_DELETED || r->step == RECORD_RELEASED) {
+	if (!namespace_is_archive(r->ns) || !uid.n || r->step == RECORD_DELETED || r->step == RECORD_RELEASED) {
 		return false;
 	}
 	while (strcmp(r->revisions->selectable[term.field].path, "controller.uid") != 0) {

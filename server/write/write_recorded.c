@@ -94,9 +94,16 @@ struct cached *history_in_archive(struct request *q, struct str ns, struct str n
 	}
 }
 
-static bool has_uid(const struct cached *o, const void *ctx)
+struct wanted_uid {
+	struct arena *arena;
+	struct str uid; /* that the History had before it moved */
+};
+
+static bool had_uid(const struct cached *o, const void *ctx)
 {
-	return str_eq(o->uid, *(const struct str *)ctx);
+	const struct wanted_uid *wanted = ctx;
+
+	return str_eq(o->uid, archive_uid(o->ns, wanted->uid, wanted->arena));
 }
 
 /* By its name where it has that name: a walk over all Histories of the namespace costs more. A History moves into the archive
@@ -111,8 +118,9 @@ static struct cached *find_history(struct request *q, const struct owner_referen
 		return named;
 	}
 	cached_unref(named);
+	const struct wanted_uid wanted = {q->a, owner->uid};
 	struct cached *o = history_of_uid(q, owner->uid);
-	return o || !is_history || namespace_is_archive(ns) ? o : history_in_archive(q, ns, owner->name, has_uid, &owner->uid);
+	return o || !is_history || namespace_is_archive(ns) ? o : history_in_archive(q, ns, owner->name, had_uid, &wanted);
 }
 
 /* ---- the namespace ---- */
@@ -271,8 +279,29 @@ static struct str archive_for(struct request *q, const struct namespace_seen *se
 	struct str archive = archive_of(request_ns(q), seen->uid, q->a);
 	_cleanup_(cached_unrefp) struct cached *taken = cache_get(q->server->options.cache, histories(), archive, name);
 
-	return taken && !str_eq(taken->uid, uid) ? arena_printf(q->a, STR_FMT "." STR_FMT, STR_ARG(archive), STR_ARG(uid))
-						 : archive;
+	return taken && !str_eq(taken->uid, archive_uid(archive, uid, q->a))
+		? arena_printf(q->a, STR_FMT "." STR_FMT, STR_ARG(archive), STR_ARG(uid))
+		: archive;
+}
+
+/* The owner of a state is its History, under the uid that it has in the archive. Other owners stay behind. */
+static struct json *archived_owners(struct request *q, const struct object *o, struct str archive)
+{
+	const struct json *owners = o->meta.owner_references, *one;
+	struct owner_reference controller;
+	struct json *ret = json_array(q->a);
+
+	if (!o->kind->history || !meta_controller(&o->meta, &controller)) {
+		return NULL;
+	}
+	for (uint32_t i = 0; (one = list_item(owners, i)); i++) {
+		if (str_eq(member_text(one, "uid"), controller.uid) && member_is_true(one, "controller")) {
+			struct json *copy = json_copy(q->a, one);
+			json_set(q->a, copy, STR("uid"), json_string(q->a, archive_uid(archive, controller.uid, q->a)));
+			json_append(q->a, ret, copy);
+		}
+	}
+	return ret;
 }
 
 /* Finalizers stay behind: whoever they wait for may never hear of the archive. */
@@ -282,7 +311,10 @@ static void move(struct request *q, struct write_moved *m, const struct object *
 
 	assert(!namespace_is_archive(from->meta.ns) && namespace_is_archive(archive));
 	to->meta.ns = archive;
+	to->meta.uid = archive_uid(archive, from->meta.uid, q->a);
 	to->meta.finalizers = NULL;
+	to->meta.owner_references = archived_owners(q, from, archive);
+	meta_set_annotation(&to->meta, q->a, ANNOTATION_ARCHIVED_UID, json_string(q->a, from->meta.uid));
 	to->mod_revision = 0;
 	m->from = from;
 	m->to = to;
