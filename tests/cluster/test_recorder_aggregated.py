@@ -139,13 +139,15 @@ def state_of(shown):
 class World:
     """A cluster with annals in it that records."""
 
+    controllers = CONTROLLERS
+
     def __init__(self, folder, certificates):
         self.folder = folder
         self.cluster = Cluster(folder / "cluster", certificates, controllers=False)
         os.symlink(processes.BIN, self.cluster.folder / "kubectl-annals")
         self.manager, self.installed = None, None
         try:
-            self.manager = self.shared(kube.controller_manager(self.cluster.kubeconfig, *CONTROLLERS, flags=["--use-service-account-credentials"]))
+            self.manager = self.shared(kube.controller_manager(self.cluster.kubeconfig, *self.controllers, flags=["--use-service-account-credentials"]))
             self.installed = Installed(self.cluster, "annals-certs-etcd-recorder")
             self.cluster.wait_available(ANNALS.kind)
             self.record()

@@ -141,6 +141,29 @@ def is_emptied(room):
     assert not room.all("secrets")
 
 
+def is_archived(room):
+    """A namespace goes, and all that was recorded in it moves into the archive."""
+    room.make("configmaps", "web", data={"a": "1"})
+    room.until(lambda: len(changes_of(room, "web")) == 1, "it is recorded")
+    room.change("configmaps", "web", {"data": {"a": "2"}})
+    room.until(lambda: len(changes_of(room, "web")) == 2, "its change is recorded")
+    states = sorted(one["metadata"]["name"] for one in room.all("controllerrevisions", V1))
+    uid = room.send("delete", f"/{CORE}/namespaces/{room.name}")["metadata"]["uid"]
+    room.until(lambda: room.server.get(f"/{CORE}/namespaces/{room.name}").status == 404, "it is gone")
+
+    def find():
+        selector = f"spec.subject.namespace={room.name},spec.subject.name=web"
+        return room.send("get", f"/{V1}/histories?fieldSelector={selector}")["items"]
+
+    def changes():
+        return [[change["type"] for change in one["status"]["changes"]] for one in find()]
+
+    room.until(lambda: changes() == [["Created", "Changed", "Deleted"]], f"all is in the archive: {changes()}")
+    archive = f"{room.name}.{uid}"
+    assert find()[0]["metadata"]["namespace"] == archive
+    assert sorted(one["metadata"]["name"] for one in room.send("get", f"/{V1}/namespaces/{archive}/controllerrevisions")["items"]) == states
+
+
 def is_collected(room):
     def owners(*metas):
         return [{"apiVersion": "v1", "kind": "ConfigMap", "name": m["name"], "uid": m["uid"], "blockOwnerDeletion": True} for m in metas]
@@ -226,13 +249,14 @@ SCENARIOS = {
     "recorder": is_recorded,
     "default-objects": is_furnished,
     "namespace": is_emptied,
+    "recorder,namespace": is_archived,
     "garbagecollector": is_collected,
     "pvc-protection": is_claim_let_go,
     "dependent,provider-finalization": is_implemented,
     "statefulset,fake-kubelet": is_updated,
 }
 # Of changes that take many requests, each request fails in some of the ways.
-WAYS_OF_EACH = {"namespace": 1, "statefulset,fake-kubelet": 1, "garbagecollector": 3, "dependent,provider-finalization": 4}
+WAYS_OF_EACH = {"namespace": 1, "recorder,namespace": 1, "statefulset,fake-kubelet": 1, "garbagecollector": 3, "dependent,provider-finalization": 4}
 
 
 def is_sanitized(server):
@@ -283,7 +307,7 @@ def world(etcd, serve, certificates, folder):
 @pytest.mark.parametrize("names", SCENARIOS)
 def test_each_request_in_its_turn_fails(world, names):
     controllers = world.start(names)
-    if names == "recorder":
+    if names.startswith("recorder"):
         world.record()
     scenario = SCENARIOS[names]
     [whole] = world.run(scenario, [(0, None)])
@@ -291,7 +315,7 @@ def test_each_request_in_its_turn_fails(world, names):
     assert n > 2
     turns = itertools.cycle(WAYS)
     # A rollout, or a namespace with all its kinds, takes hundreds of requests, and under a sanitizer each change takes longer.
-    step = 1 if SWEEPS_ALL else (5 if names.startswith(("statefulset", "namespace")) else 2) * (3 if is_sanitized(world.server) else 1)
+    step = 1 if SWEEPS_ALL else (5 if names.startswith(("statefulset", "namespace", "recorder,")) else 2) * (3 if is_sanitized(world.server) else 1)
     failures = [(at, way) for at in range(1, n + 1, step) for way in itertools.islice(turns, WAYS_OF_EACH.get(names, len(WAYS)))]
     world.run(scenario, failures)
     # How many requests a change takes is not always the same: the last turns may not come.
