@@ -123,6 +123,7 @@ static const struct type type_followed = {
 				NULL, NULL},
 			{"objects", &type_int64, FIELD_ALWAYS, "The number of its objects that are recorded.", NULL, NULL},
 			{"revisions", &type_int64, FIELD_ALWAYS, "The number of revisions that were made of them.", NULL, NULL},
+			{"bytes", &type_int64, 0, "The bytes of these revisions, as their Histories count them.", NULL, NULL},
 			{"refused", &type_int64, FIELD_ALWAYS, "The number of times that the server refused to keep a state.",
 				NULL, NULL},
 			{"lastError", &type_string, 0, "The last error, in words.", NULL, NULL},

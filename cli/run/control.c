@@ -14,6 +14,7 @@
 
 /* Bytes of a certificate or key of the data directory; with a longer file nothing starts. */
 enum { FILE_MAX = 256 * 1024 };
+enum { TRIM_INTERVAL_MS = 3600 * 1000 };
 
 struct control {
 	const struct datadir *dir;
@@ -31,6 +32,7 @@ void control_log(void *ctx _unused_, const char *what, bool is_problem, struct s
 
 void control_flags_rows(struct control_flags *f, struct option *ret)
 {
+	f->settings.history_trim_interval_ms = TRIM_INTERVAL_MS;
 	const struct option rows[] = {
 		OPTIONS_GROUP("Controller"),
 		FLAG("controllers", OPTION_STRINGS, &f->choice, "NAME,...",
@@ -49,6 +51,14 @@ void control_flags_rows(struct control_flags *f, struct option *ret)
 			"How many MiB of states may wait to be recorded. Beyond that, states between the last ones are skipped, "
 			"and the next change of the object says so. 0: 32.",
 			0, RECORDER_QUEUE_MIB_MAX},
+		{"history-budget-mib", OPTION_INT, &f->settings.history_budget_mib, "N",
+			"How many MiB the states of all Histories may take. Beyond it the Histories of deleted objects go, the "
+			"oldest first, then half of the states of the largest. The newest state of an object stays. 0: no limit.",
+			0, INT32_MAX},
+		{"history-trim-interval", OPTION_DURATION, &f->settings.history_trim_interval_ms, "DURATION",
+			"The time between two passes over all Histories, which remove states that the rules of their Recorder no "
+			"longer keep.",
+			1000, INT32_MAX},
 		{"fake-nodes", OPTION_INT, &f->fake_nodes, "N",
 			"How many nodes to simulate, for tests and demonstrations: pods come up on them without containers. It "
 			"runs "

@@ -14,7 +14,7 @@ struct control_flags {
 	int64_t fake_nodes;           /* --fake-nodes */
 	struct controller_settings settings;
 };
-#define CONTROL_FLAGS_MAX 6
+#define CONTROL_FLAGS_MAX 8
 /* Appends the rows to a table that has room for CONTROL_FLAGS_MAX more, and for its end. */
 void control_flags_rows(struct control_flags *f, struct option *ret);
 /* --fake-nodes switches fake-kubelet on. 0, or -EINVAL with a sentence in err. */

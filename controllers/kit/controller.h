@@ -24,6 +24,8 @@ enum {
 struct controller_settings {
 	const char *statefulset_history;   /* --statefulset-history: the carrier's name (controllers/kit/history.h) */
 	int64_t statefulset_history_limit; /* an upper limit for every revisionHistoryLimit; 0: none */
+	int64_t history_budget_mib;        /* of the states of all Histories; 0: no limit */
+	int64_t history_trim_interval_ms;  /* between two passes over all Histories */
 	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
 	int64_t recorder_queue_mib;      /* --recorder-queue-mib: of states that wait to be written; 0: the default */
 };

@@ -39,6 +39,7 @@ struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version,
 	*c = (struct ledger_change){
 		.sort = sort,
 		.version = version,
+		.at_most = -1,
 		.seen_s = clock_wall_s(),
 		.bytes = bytes,
 		.n = text.n,
@@ -298,7 +299,7 @@ static void note_skipped(struct ledger *l, struct entry *e, uint32_t n)
 }
 
 /* A LOOK reads the object when it is carried out, so it covers every change before that. */
-static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
+void ledger_push(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
 	assert_locked(&l->lock);
 	uint8_t cohort = l->kinds[e->kind]->cohort;
@@ -341,7 +342,7 @@ static void ledger_compare(struct ledger *l, struct entry *e)
 	bool is_behind = e->history_version && e->is_written && e->kept_version > e->seen_version;
 
 	if (e->is_seen && !is_behind && !e->first && !e->is_busy && !is_kept(e, &e->seen)) {
-		queue(l, e, &look);
+		ledger_push(l, e, &look);
 	}
 }
 
@@ -500,7 +501,7 @@ void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_
 	pthread_mutex_lock(&l->lock);
 	struct entry *e = ledger_find(l, key);
 	if (e) {
-		queue(l, e, take_ptr(change));
+		ledger_push(l, e, take_ptr(change));
 	}
 	pthread_mutex_unlock(&l->lock);
 	ledger_change_free(change);
@@ -533,7 +534,7 @@ static void miss(struct ledger *l, struct entry *e, uint64_t version)
 	if (e->first || e->is_busy || (e->history_version && e->is_written && !e->deleted_s)) {
 		struct ledger_change *c = ledger_change_new(LEDGER_GONE, version, STR(""));
 		c->is_after_gap = !version;
-		queue(l, e, c);
+		ledger_push(l, e, c);
 	}
 	drop_if_idle(l, e);
 }
@@ -656,6 +657,7 @@ static void take_history(struct ledger *l, struct entry *e, const struct ledger_
 	e->is_released = h->is_released;
 	e->deleted_s = h->deleted_s;
 	e->revisions = h->revisions;
+	e->bytes = h->bytes;
 	l->changes++;
 }
 
@@ -680,6 +682,7 @@ static void miss_history(struct ledger *l, struct entry *e)
 	e->is_written = e->is_archived = false;
 	e->deleted_s = 0;
 	e->revisions = 0;
+	e->bytes = 0;
 	l->changes++;
 	ledger_compare(l, e);
 	drop_if_idle(l, e);
@@ -709,36 +712,6 @@ void ledger_end_histories(struct ledger *l, uint32_t list)
 	pthread_mutex_lock(&l->lock);
 	ledger_each(l, miss_history_if_not_shown, &list);
 	pthread_mutex_unlock(&l->lock);
-}
-
-struct expiry {
-	int64_t now_s, next_s;
-};
-
-static void expire(struct ledger *l, struct entry *e, void *ctx)
-{
-	struct expiry *x = ctx;
-	const struct followed *f = l->kinds[e->kind]->followed;
-
-	if (!e->deleted_s || e->first || e->is_busy || !f || f->recordings.n == 0) {
-		return;
-	}
-	int64_t left_s = e->deleted_s + recordings_keep_deleted_s(&f->recordings) - x->now_s;
-	if (left_s <= 0) {
-		queue(l, e, ledger_change_new(LEDGER_EXPIRE, 0, STR("")));
-	} else {
-		x->next_s = MIN(x->next_s, left_s);
-	}
-}
-
-int64_t ledger_expire(struct ledger *l, int64_t now_s, int64_t max_s)
-{
-	struct expiry x = {now_s, max_s};
-
-	pthread_mutex_lock(&l->lock);
-	ledger_each(l, expire, &x);
-	pthread_mutex_unlock(&l->lock);
-	return x.next_s;
 }
 
 /* ---- writing ---- */
@@ -777,6 +750,8 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 	if (has_work) {
 		ret->change = take_first(l, e);
 		ret->has_history = e->history_version > 0;
+		ret->is_counted = e->bytes > 0;
+		ret->recorder = e->recorder;
 		ret->settled_version = e->settled_version;
 		ret->is_after_gap = ret->change->is_after_gap;
 		if (ret->change == &look) {
@@ -882,6 +857,7 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 		note_look(e, result);
 	}
 	settled.trouble = settle_trouble(l, e, result);
+	e->trim_round = result->has_more ? 0 : e->trim_round;
 	work->kind->skipped_at_ms = result->has_skipped ? clock_mono_ms() : work->kind->skipped_at_ms;
 	if (result->outcome == LEDGER_RETRY) {
 		e->is_look_after_gap = e->is_look_after_gap || work->is_after_gap;

@@ -56,14 +56,15 @@ struct ledger_print {
 };
 void ledger_print_of(struct ledger_print *ret, struct str uid, struct str digest);
 
-enum ledger_sort { LEDGER_STATE, LEDGER_LOOK, LEDGER_GONE, LEDGER_RELEASED, LEDGER_EXPIRE };
+enum ledger_sort { LEDGER_STATE, LEDGER_LOOK, LEDGER_GONE, LEDGER_RELEASED, LEDGER_EXPIRE, LEDGER_TRIM, LEDGER_DROP };
 
 struct ledger_change {
 	struct ledger_change *next;
 	enum ledger_sort sort;
 	struct recording *recording; /* STATE only */
 	struct ledger_print print;   /* of STATE */
-	uint64_t version;            /* of the object; LOOK and EXPIRE have none */
+	uint64_t version;            /* of the object; only of those that somebody saw */
+	int64_t at_most;             /* TRIM: states that stay, if fewer than by the rules; -1: as those say */
 	bool is_listed;              /* STATE: a list showed it, so nobody saw the change */
 	bool is_after_gap;           /* the recorder may not have seen the states before it */
 	int64_t seen_s;              /* wall clock */
@@ -156,6 +157,7 @@ struct ledger_history {
 	bool is_archived;  /* its namespace was deleted, and it has moved into the archive */
 	int64_t deleted_s; /* deletionTime; 0: the subject exists */
 	uint32_t revisions;
+	uint64_t bytes; /* of the revisions; 0: not counted yet */
 };
 /* Returns false if the object has a newer History, which is not archived: then the archived one is shown in vain. */
 bool ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list);
@@ -174,6 +176,8 @@ struct ledger_work {
 	struct str ns, name; /* of the key */
 	struct ledger_change *change;
 	bool has_history; /* according to the watch of Histories */
+	bool is_counted;  /* it says the bytes of its states */
+	uint64_t recorder;  /* that records the object; 0: unknown */
 	bool is_after_gap;  /* the recorder may not have seen the states before it */
 	uint64_t gap_from;  /* with is_after_gap: all objects of the kind were recorded up to it; 0: unknown */
 	uint32_t n_skipped; /* of these states, at least so many were seen, and dropped since too much waited */
@@ -197,6 +201,7 @@ struct ledger_result {
 	const struct ledger_history *history;
 	struct str problem; /* of RETRY and REFUSED */
 	bool has_skipped;   /* the change that was written says that states are missing */
+	bool has_more;      /* of a TRIM: more states are to go */
 };
 /* Whether changes of the kind fail to be written: since this one, or no longer. */
 enum ledger_trouble { LEDGER_TROUBLE_NONE, LEDGER_TROUBLE_BEGINS, LEDGER_TROUBLE_ENDS };
@@ -206,11 +211,24 @@ struct ledger_settled {
 };
 struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result);
 
+/* ---- keeping ---- */
+
+/* Queues up to `max` Histories whose states were not trimmed in this round. Returns how many. So a pass over all goes on where it was, and
+ * begins again in a new process. */
+size_t ledger_trim(struct ledger *l, uint32_t round, size_t max);
+/* The bytes of all Histories go down to the budget, as far as possible: up to `max` of them are queued. Histories of deleted objects are
+ * dropped, the ones that were deleted first. If these are not enough, the largest Histories lose half of their states. Returns the bytes before. */
+struct ledger_relief {
+	size_t dropped, halved;
+};
+uint64_t ledger_relieve(struct ledger *l, uint64_t budget, size_t max, struct ledger_relief *ret);
+
 /* ---- counting ---- */
 
 struct ledger_totals {
 	size_t objects, entries, waiting, waiting_bytes;
 	uint64_t skipped; /* states that were dropped, since too much waited */
+	uint64_t history_bytes; /* of the states of all Histories */
 	bool is_full;
 };
 void ledger_read_totals(struct ledger *l, struct ledger_totals *ret);
@@ -219,7 +237,7 @@ void ledger_read_totals(struct ledger *l, struct ledger_totals *ret);
 struct ledger_tally {
 	const struct ledger_kind *kind;
 	uint64_t recorder;
-	int64_t objects, revisions;
+	int64_t objects, revisions, bytes;
 };
 /* Returns how many rows there are; rows beyond max are left out. */
 size_t ledger_tally(struct ledger *l, struct ledger_tally *rows, size_t max);

@@ -6,6 +6,7 @@ static void count_object(struct ledger *l _unused_, struct entry *e, void *ctx)
 	struct ledger_totals *totals = ctx;
 
 	totals->objects += e->is_seen;
+	totals->history_bytes += e->bytes;
 }
 
 void ledger_read_totals(struct ledger *l, struct ledger_totals *ret)
@@ -55,6 +56,7 @@ static void tally(struct ledger *l, struct entry *e, void *ctx)
 	if (t->last) {
 		t->last->objects++;
 		t->last->revisions += e->revisions;
+		t->last->bytes += (int64_t)e->bytes;
 	}
 }
 

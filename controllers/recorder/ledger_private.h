@@ -14,9 +14,11 @@ struct entry {
 	uint64_t settled_version;            /* see struct ledger_work */
 	uint64_t recorder;                   /* the Recorder that records it */
 	uint64_t history_version;            /* 0: there is no History */
+	uint64_t bytes;                      /* of its states; 0: not counted yet */
 	int64_t deleted_s;
 	struct ledger_print seen, kept;
 	uint32_t kind, list, history_list, revisions;
+	uint32_t trim_round; /* the last one in which its states were trimmed */
 	uint32_t n_skipped; /* states that its LOOK stands for, besides the last one */
 	uint16_t ns_length, name_length;
 	bool is_seen;    /* the object exists and is recorded: `seen` is valid */
@@ -46,6 +48,8 @@ struct ledger {
 	bool is_full;
 };
 
+/* Takes the change, which waits behind those of the entry. The caller holds the lock. */
+void ledger_push(struct ledger *l, struct entry *e, struct ledger_change *c);
 /* Calls each() for every entry; it may free the entry. The caller holds the lock. */
 void ledger_each(struct ledger *l, void (*each)(struct ledger *l, struct entry *e, void *ctx), void *ctx);
 

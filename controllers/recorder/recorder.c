@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "controllers/recorder/follow.h"
+#include "controllers/recorder/keeper.h"
 #include "controllers/recorder/report.h"
 #include "controllers/recorder/scribe.h"
 
@@ -50,6 +51,9 @@ static const struct counter_name counted[] = {
 	[RECORDER_RETRIES] = {"annals_recorder_retries_total", "Times that a change could not be written, and waits"},
 	[RECORDER_REFUSED] = {"annals_recorder_refused_total", "States that the server refused to keep"},
 	[RECORDER_EXPIRED] = {"annals_recorder_expired_total", "Histories deleted that had outlived their objects"},
+	[RECORDER_DROPPED] = {"annals_recorder_dropped_total",
+		"Histories of deleted objects that were dropped, since all took too much room"},
+	[RECORDER_TRIMMED] = {"annals_recorder_trimmed_total", "States removed since their time, number or room was over"},
 	[RECORDER_STATUS_WRITES] = {"annals_recorder_status_writes_total", "Statuses of Recorders written"},
 	[RECORDER_RECORDINGS] = {"annals_recorder_recordings_total", "Requests that have carried changes, one or several"},
 };
@@ -68,6 +72,7 @@ struct director {
 	int64_t discover_at_ms, report_at_ms, expire_at_ms, recorded_at_ms;
 	bool must_tell_recorded;  /* the statuses that are written now say up to where all is recorded */
 	int64_t patient_until_ms; /* watches have begun; until then, statuses wait for their lists */
+	struct keeper keeper;
 	uint64_t reported;        /* the last ledger_changes() in the statuses */
 
 	uint32_t histories_list; /* the client's thread's own */
@@ -78,35 +83,6 @@ struct director {
 	struct map items;    /* Recorders by name: references to items */
 	struct list follows; /* changed by the thread alone, read by the client's */
 };
-
-/* ---- telling ---- */
-
-void recorder_notice(struct recorder_core *core, bool is_problem, const char *format, ...)
-{
-	va_list ap;
-	_cleanup_(buf_done) struct buf text;
-
-	buf_init(&text, STATUS_BYTES_MAX);
-	va_start(ap, format);
-	buf_vprintf(&text, format, ap);
-	va_end(ap);
-	controller_notice(&core->run, is_problem, buf_str(&text));
-}
-
-void recorder_event(
-	struct recorder_core *core, const struct recording *about, bool is_warning, struct str reason, struct str message)
-{
-	event_say(core->events,
-		&(struct event){
-			.api_version = STR("annals.dev/v1"),
-			.kind = STR("Recorder"),
-			.name = about->name,
-			.uid = about->uid,
-			.reason = reason,
-			.message = message,
-			.is_warning = is_warning,
-		});
-}
 
 /* ---- waking ---- */
 
@@ -529,6 +505,7 @@ static void add_followed(struct director *d, struct report_rows *rows, const str
 			if (tallies[i].kind == f->kind && tallies[i].recorder == r->id) {
 				row->objects = tallies[i].objects;
 				row->revisions = tallies[i].revisions;
+				row->bytes = tallies[i].bytes;
 			}
 		}
 	}
@@ -774,6 +751,9 @@ static int64_t look_after_all(struct director *d)
 	if (clock_mono_ms() >= d->report_at_ms) {
 		report_all(d);
 	}
+	if (d->has_found) {
+		keeper_pass(&d->keeper, &d->core, &d->recordings, is_new);
+	}
 	d->expire_at_ms = clock_mono_ms() + 1000 * ledger_expire(d->core.ledger, clock_wall_s(), EXPIRE_MAX_S);
 	return MIN(MIN(d->discover_at_ms, d->expire_at_ms), clock_mono_ms() + REPORT_MS);
 }
@@ -868,6 +848,11 @@ static void write_metrics(void *state, struct buf *out)
 	exposition_gauge(out, "annals_recorder_waiting", "Changes that wait to be written", (double)totals.waiting);
 	exposition_gauge(out, "annals_recorder_waiting_bytes", "Bytes of the changes that wait to be written",
 		(double)totals.waiting_bytes);
+	exposition_gauge(
+		out, "annals_recorder_history_bytes", "Bytes of the states of all Histories", (double)totals.history_bytes);
+	exposition_gauge(out, "annals_recorder_history_budget_bytes",
+		"Bytes that the states of all Histories may take; 0: no limit",
+		(double)(d->core.run.env->settings->history_budget_mib << 20));
 }
 
 const struct controller recorder_controller = {

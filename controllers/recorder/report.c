@@ -51,6 +51,7 @@ static struct json *row_of(const struct report_row *row, uint64_t before, bool m
 	add_text(j, "resource", row->resource, a);
 	json_add(a, j, STR("objects"), json_int(a, row->objects));
 	json_add(a, j, STR("revisions"), json_int(a, row->revisions));
+	json_add(a, j, STR("bytes"), json_int(a, row->bytes));
 	json_add(a, j, STR("refused"), json_int(a, row->refused));
 	json_add_text(a, j, STR("lastError"), row->last_error);
 	add_recorded(j, row, before, must_tell, a);

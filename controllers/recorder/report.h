@@ -6,7 +6,7 @@
 
 struct report_row {
 	struct str group, version, resource; /* version empty: the resource is not served */
-	int64_t objects, revisions, refused;
+	int64_t objects, revisions, bytes, refused;
 	struct str last_error;
 	uint64_t recorded; /* the version up to which all is recorded; 0: unknown */
 };

@@ -45,7 +45,7 @@ struct scribe {
 	/* The result for the ledger. */
 	enum ledger_outcome outcome;
 	struct str problem;
-	bool is_history_known, has_skipped;
+	bool is_history_known, has_skipped, has_more;
 	struct ledger_history known;
 };
 
@@ -67,6 +67,7 @@ static void read_history(struct ledger_history *ret, const struct json *history)
 		.is_archived = namespace_is_archive(member_text(metadata, "namespace")),
 		.revisions = (uint32_t)member_int(status, "revisions"),
 		.recorded = record_last_version(history),
+		.bytes = (uint64_t)member_int(status, "bytes"),
 	};
 	str_to_uint64(member_text(metadata, "resourceVersion"), &ret->version);
 	ledger_print_of(&ret->print, member_text(status, "uid"), member_text(status, "digest"));
@@ -454,9 +455,11 @@ static void write_change(struct scribe *s)
 	}
 }
 
+/* A dropped History has no time left: there is no room for it. */
 static void expire_history(struct scribe *s)
 {
-	int64_t keep_s = s->followed ? recordings_keep_deleted_s(&s->followed->recordings) : INT32_MAX;
+	bool is_dropped = s->work.change->sort == LEDGER_DROP;
+	int64_t keep_s = is_dropped ? 0 : s->followed ? recordings_keep_deleted_s(&s->followed->recordings) : INT32_MAX;
 
 	if (get_history(s) != REST_FOUND || !record_is_expired(s->history.body, keep_s, clock_wall_s())) {
 		return;
@@ -469,7 +472,7 @@ static void expire_history(struct scribe *s)
 		.propagation = "Background",
 		.grace_s = -1};
 	if (!rest_delete(client_of(s), &t, &options, &s->answer)) {
-		count(&s->core->counters, RECORDER_EXPIRED);
+		count(&s->core->counters, is_dropped ? RECORDER_DROPPED : RECORDER_EXPIRED);
 		s->is_history_known = false;
 	} else if (s->answer.code != 409 && !answer_is_absent(&s->answer, &t)) {
 		scribe_fail(s, &s->answer);
@@ -509,6 +512,33 @@ static bool read_change(struct scribe *s)
 	return true;
 }
 
+/* The Recorder whose rules count: the one that records the object. Of a deleted object nobody knows the labels, so it is the first one
+ * by name. */
+static struct recording *rules_of(const struct scribe *s)
+{
+	const struct recordings *all = s->followed ? &s->followed->recordings : NULL;
+
+	for (size_t i = 0; all && i < all->n; i++) {
+		if (all->v[i]->id == s->work.recorder) {
+			return all->v[i];
+		}
+	}
+	return all && all->n > 0 ? all->v[0] : NULL;
+}
+
+/* Without rules nothing goes by itself, but the bytes of Histories that earlier versions wrote are counted. */
+static bool scribe_see_trim(struct scribe *s)
+{
+	struct recording *rules = rules_of(s);
+
+	if (!rules) {
+		return false;
+	}
+	s->recording = recording_ref(rules);
+	s->sighting = (struct sighting){.is_unseen = true, .seen_s = clock_wall_s()};
+	return s->work.change->at_most >= 0 || !s->work.is_counted || keep_of(s);
+}
+
 /* Returns true if the sighting is to be recorded. */
 static bool scribe_see(struct scribe *s)
 {
@@ -527,15 +557,19 @@ static bool scribe_see(struct scribe *s)
 	case LEDGER_LOOK:
 		return scribe_look(s);
 	case LEDGER_EXPIRE:
+	case LEDGER_DROP:
 		expire_history(s);
 		break;
+	case LEDGER_TRIM:
+		return scribe_see_trim(s);
 	}
 	return false;
 }
 
+/* A server without Recordings trims no History that does not change. */
 static void write_alone(struct scribe *s)
 {
-	if (read_change(s)) {
+	if (!s->sighting.is_unseen && read_change(s)) {
 		write_change(s);
 	}
 }
@@ -605,6 +639,7 @@ static struct ledger_settled scribe_settle(struct scribe *s)
 		.history = s->is_history_known ? &s->known : NULL,
 		.problem = s->problem,
 		.has_skipped = s->has_skipped,
+		.has_more = s->has_more,
 	};
 
 	if (is_there) {
@@ -729,6 +764,22 @@ static void batch_fill(struct batch *b)
 	}
 }
 
+/* A budget may leave fewer states than the rules do. */
+static const struct json *keep_for_trim(struct scribe *s)
+{
+	const struct json *rules = keep_of(s);
+	struct json *keep = rules ? json_copy(&s->arena, rules) : json_object(&s->arena);
+	int64_t at_most = s->work.change->at_most;
+
+	if (at_most >= 0) {
+		bool is_less = !json_gets(rules, "atMost") || at_most < member_int(rules, "atMost");
+		int64_t n = is_less ? at_most : member_int(rules, "atMost");
+		json_set(&s->arena, keep, STR("atMost"), json_int(&s->arena, n));
+		json_set(&s->arena, keep, STR("atLeast"), json_int(&s->arena, 0));
+	}
+	return keep;
+}
+
 /* The text of the change has the rest, if it is not read yet. */
 static bool write_sighting(struct buf *out, struct scribe *s)
 {
@@ -743,7 +794,7 @@ static bool write_sighting(struct buf *out, struct scribe *s)
 	json_add(a, j, STR("namespace"), json_string(a, history_namespace(s)));
 	json_add(a, j, STR("subject"), subject);
 	json_add(a, j, STR("historyLimit"), json_int(a, limit));
-	const struct json *keep = keep_of(s);
+	const struct json *keep = s->sighting.is_unseen ? keep_for_trim(s) : keep_of(s);
 	if (keep) {
 		json_add(a, j, STR("keep"), (struct json *)keep);
 	}
@@ -778,6 +829,9 @@ static void take_error(struct scribe *s, const struct json *status)
 	if (answer_is_without_namespace(&s->answer, s->subject.namespace)) {
 		return; /* the subject has gone with it */
 	}
+	if (s->sighting.is_unseen && is_final(&s->answer)) {
+		return; /* a server of an earlier version trims nothing without a change */
+	}
 	if (s->answer.code == 409) {
 		count(&s->core->counters, RECORDER_CONFLICTS);
 	}
@@ -794,10 +848,15 @@ static bool take_result(struct scribe *s, const struct json *result)
 	if (str_is(what, "Recorded") && record_step_of(&step, member_text(result, "type"))) {
 		s->has_skipped = member_is_true(result, "skipped");
 		s->is_history_known = true;
-		s->known = (struct ledger_history){.revisions = (uint32_t)member_int(history, "revisions")};
+		s->known = (struct ledger_history){.revisions = (uint32_t)member_int(history, "revisions"),
+			.bytes = (uint64_t)member_int(history, "bytes")};
+		count_many(&s->core->counters, RECORDER_TRIMMED, (uint64_t)member_int(result, "trimmed"));
 		know_written(s, step, history, (uint64_t)member_int(result, "skippedStates"));
 	} else if (str_is(what, "Refused") && json_gets(result, "error")) {
 		take_error(s, json_gets(result, "error"));
+	} else if (str_is(what, "Trimmed")) {
+		count_many(&s->core->counters, RECORDER_TRIMMED, (uint64_t)member_int(result, "trimmed"));
+		s->has_more = member_is_true(result, "more");
 	} else if (!str_is(what, "Equal") && !str_is(what, "Overtaken")) {
 		s->problem = STR("the server has answered something else than a Recording");
 		s->outcome = LEDGER_RETRY;

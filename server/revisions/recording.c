@@ -162,6 +162,7 @@ static struct json *equal_result(struct request *q, const struct recording *r, c
 static struct json *recorded_result(struct request *q, const struct recording *r, const struct json *status)
 {
 	struct json *result = result_new(q, "Recorded"), *revision = json_gets(status, "revision");
+	const struct json *trimmed = json_gets(status, "trimmed");
 	const struct json *before = json_gets(r->history, "status");
 	bool is_counted = r->order.revisions >= 0;
 	int64_t revisions = is_counted ? r->order.revisions : member_int(before, "revisions");
@@ -177,6 +178,9 @@ static struct json *recorded_result(struct request *q, const struct recording *r
 	}
 	if (revision) {
 		json_add(q->a, result, STR("revision"), revision);
+	}
+	if (trimmed) {
+		json_add(q->a, result, STR("trimmed"), json_int(q->a, (int64_t)trimmed->n));
 	}
 	result_add_history(q, r, result, member_text(json_gets(status, "history"), "resourceVersion"), revisions, bytes);
 	return result;

@@ -71,6 +71,7 @@ CASES = {
     "AnnalsReplicasDisagree": Case([("annals_storage_version_common", f'{JOB},resource="pods"', "0x90", "0x30 1x60")], 70, 30),
     "AnnalsReplicaUnregistered": Case([("annals_storage_version_registered", JOB, "0x60", "1x60")], 15, 5),
     "AnnalsHistoryGrows": Case([("apiserver_storage_objects", REVISIONS, "20000x144 30001x20", "20000x144 29999x20")], 1530, 1460, every=10),
+    "AnnalsHistoryBudgetNear": Case([("annals_recorder_history_bytes", JOB, "801x60", "800x60"), ("annals_recorder_history_budget_bytes", JOB, "1000x60", "1000x60")], 10, 3),
     "AnnalsRecorderBehind": Case([("annals_recorder_waiting", JOB, "101x60", "101x10 0 101x60")], 25, 10),
     "AnnalsRecorderRefused": Case([("annals_recorder_refused_total", JOB, "0 0 1x60", "1x60")], 10, 1),
     "AnnalsRecorderSkipped": Case([("annals_recorder_skipped_total", JOB, "0 0 1x60", "1x60")], 10, 1),

@@ -127,6 +127,8 @@ def is_recorded(room):
     await_changes(4)
     found = [(change["type"], change.get("paths")) for change in changes_of(room, "web")]
     assert found == [("Created", None), ("Changed", ["/data/a"]), ("Changed", ["/data/b"]), ("Deleted", None)], found
+    history, = [h for h in room.all("histories", V1) if h["spec"]["subject"]["name"] == "web"]
+    assert history["status"]["revisions"] == 2 and history["status"]["kept"] == "1,3", "one state is kept besides the current one"
 
 
 def is_emptied(room):
@@ -275,7 +277,7 @@ class World:
         return Controllers(self.config, f"--controllers={names}", "--fake-nodes=2")
 
     def record(self):
-        made = self.server.post(f"/{V1}/recorders", {"metadata": {"name": "all"}, "spec": {"resources": [{"groups": [""], "resources": ["configmaps"]}]}})
+        made = self.server.post(f"/{V1}/recorders", {"metadata": {"name": "all"}, "spec": {"resources": [{"groups": [""], "resources": ["configmaps"]}], "keep": {"atMost": 1}}})
         assert made.status == 201, made
 
         def is_recording():

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import metrics
 import processes
 from processes import as_user, policy_rule, retry_until
 from recorded import V1, history_name
@@ -227,3 +228,62 @@ def test_sixty_writes_of_one_user_push_no_other_out(shop):
     assert [line.split()[3:] for line in shown.stdout.splitlines()[1:3]] == [["admin", "Created"], ["bob", "Changed"]], shown.stdout
     verified = processes.run([processes.BIN, "kubectl", "verify", "cm/flooded"], env=shop.kubectl_env())
     assert "0 altered, 0 missing" in verified.stdout, verified
+
+
+@pytest.fixture
+def quick(up):
+    """Passes over all Histories come once a second, and all states may take a MiB."""
+    return up("--store=memory", "--history-trim-interval=1s", "--history-budget-mib=1")
+
+
+def record_all(server, **keep):
+    made = server.post(f"{V1}/recorders", recorder(**({"keep": keep} if keep else {})))
+    assert made.status == 201, made
+    retry_until(lambda: server.get(f"{V1}/recorders/kept").json["status"].get("conditions", [{}])[0].get("status") == "True", "recording")
+
+
+def histories(server):
+    return {it["spec"]["subject"]["name"]: it for it in server.get(f"{V1}/namespaces/default/histories").json["items"] if "status" in it}
+
+
+def test_rules_of_a_recorder_reach_objects_that_never_change_again(quick):
+    record_all(quick, atMost=100)
+    path = f"{CORE}/namespaces/default/configmaps"
+    assert quick.post(path, {"metadata": {"name": "still"}, "data": {"n": "0"}}).status == 201
+    for n in range(1, 46):
+        assert quick.patch(f"{path}/still", {"data": {"n": str(n)}}).status == 200
+        retry_until(lambda n=n: histories(quick).get("still", {}).get("status", {}).get("totalChanges") == n + 1, f"{n + 1} changes")
+    assert histories(quick)["still"]["status"]["revisions"] == 46
+    answer = quick.patch(f"{V1}/recorders/kept", {"spec": {"keep": {"atMost": 2}}})
+    assert answer.status == 200, answer
+    retry_until(lambda: histories(quick)["still"]["status"]["revisions"] == 3, "all but three states are removed")
+    status = histories(quick)["still"]["status"]
+    assert status["totalChanges"] == 46 and status["kept"] == "1,45-46"
+
+    def counted():
+        row, = quick.get(f"{V1}/recorders/kept").json["status"]["resources"]
+        return row["bytes"] == sum(it["status"].get("bytes", 0) for it in quick.get(f"{V1}/histories").json["items"])
+
+    retry_until(counted, "the Recorder counts the bytes of its Histories")
+    assert metrics.Metrics(quick).sum("annals_recorder_trimmed_total") >= 43
+
+
+def test_budget_drops_deleted_objects_first_and_never_the_newest_state(quick):
+    """Each state is random, so nothing of it is compressed away. One user creates and deletes objects, and fills no etcd by that."""
+    record_all(quick)
+    dice = random.Random(3)
+    path = f"{CORE}/namespaces/default/configmaps"
+    assert quick.post(path, {"metadata": {"name": "lives"}, "data": {"n": dice.randbytes(60000).hex()}}).status == 201
+    for n in range(24):
+        assert quick.post(path, {"metadata": {"name": f"gone-{n}"}, "data": {"n": dice.randbytes(60000).hex()}}).status == 201
+        assert quick.delete(f"{path}/gone-{n}").status == 200
+
+    def taken():
+        return sum(it["status"].get("bytes", 0) for it in histories(quick).values())
+
+    retry_until(lambda: metrics.Metrics(quick).sum("annals_recorder_dropped_total") > 0 and taken() <= 1 << 20, f"within the budget: {taken()}", interval=0.2)
+    assert "lives" in histories(quick)
+    assert any(event["reason"] == "HistoryBudgetNear" for event in quick.get(f"{CORE}/events").json["items"])
+    # The others are recorded as before.
+    assert quick.patch(f"{path}/lives", {"data": {"n": "small"}}).status == 200
+    retry_until(lambda: histories(quick)["lives"]["status"]["totalChanges"] == 2, "the change is recorded")

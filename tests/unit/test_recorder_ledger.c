@@ -72,7 +72,11 @@ static void show_history(
 /* The next change of "a", as a letter or its text. */
 static const char *take(struct world *w, struct ledger_work *work)
 {
-	static const char *const sorts[] = {[LEDGER_LOOK] = "look", [LEDGER_GONE] = "gone", [LEDGER_EXPIRE] = "expire"};
+	static const char *const sorts[] = {[LEDGER_LOOK] = "look",
+		[LEDGER_GONE] = "gone",
+		[LEDGER_EXPIRE] = "expire",
+		[LEDGER_TRIM] = "trim",
+		[LEDGER_DROP] = "drop"};
 	static char text[64];
 	if (!ledger_take(w->ledger, STR("0/ns/a"), work)) {
 		return "nothing";
@@ -712,6 +716,127 @@ static void test_list__what_goes_while_it_waits(void **state)
 	assert_int_equal(totals.waiting, 0);
 }
 
+/* ---- keeping ---- */
+
+static void show_size(struct world *w, const char *name, uint64_t bytes, uint32_t revisions, int64_t deleted_s)
+{
+	const struct ledger_key key = key_of(w, name);
+	const struct ledger_history h = {.version = 5,
+		.print = print_of(name, "1"),
+		.is_written = true,
+		.deleted_s = deleted_s,
+		.revisions = revisions,
+		.bytes = bytes};
+	ledger_show_history(w->ledger, &key, &h, w->list);
+}
+
+static void follow(struct world *w)
+{
+	struct followed *f = mem_new(struct followed);
+	f->refs = 1;
+	arena_init(&f->arena, 4096);
+	ledger_set_followed(w->ledger, w->kind, f);
+}
+
+/* The waiting change of that object: its sort, and for a trim how many states stay. */
+static const char *waiting(struct world *w, const char *name)
+{
+	static char text[64];
+	struct ledger_work work;
+	char key[64];
+	snprintf(key, sizeof(key), "0/ns/%s", name);
+	if (!ledger_take(w->ledger, str_of(key), &work)) {
+		return "nothing";
+	}
+	if (work.change->sort == LEDGER_TRIM) {
+		snprintf(text, sizeof(text), "trim %lld", (long long)work.change->at_most);
+	} else {
+		snprintf(text, sizeof(text), "%s", work.change->sort == LEDGER_DROP ? "drop" : "other");
+	}
+	settle(w, &work, LEDGER_DONE);
+	return text;
+}
+
+static void test_trim__each_history_once_in_a_round(void **state)
+{
+	struct world *w = *state;
+	show_size(w, "a", 100, 2, 0);
+	assert_int_equal(ledger_trim(w->ledger, 1, 9), 0); /* nobody follows the kind */
+	follow(w);
+	show_size(w, "b", 100, 1, 0); /* the newest alone never goes */
+	show_size(w, "c", 0, 1, 0);   /* earlier versions counted no bytes */
+	show_size(w, "d", 100, 3, 7);
+	assert_int_equal(ledger_trim(w->ledger, 1, 2), 2);
+	assert_int_equal(ledger_trim(w->ledger, 1, 2), 1);
+	assert_int_equal(ledger_trim(w->ledger, 1, 2), 0);
+	assert_string_equal(waiting(w, "a"), "trim -1");
+	assert_string_equal(waiting(w, "b"), "nothing");
+	assert_string_equal(waiting(w, "c"), "trim -1");
+	assert_string_equal(waiting(w, "d"), "trim -1");
+	assert_int_equal(ledger_trim(w->ledger, 2, 9), 3);
+}
+
+static void test_trim__goes_on_where_more_is_to_go(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work;
+	follow(w);
+	show_size(w, "a", 100, 90, 0);
+	assert_int_equal(ledger_trim(w->ledger, 1, 9), 1);
+	assert_string_equal(take(w, &work), "trim");
+	assert_int_equal(ledger_trim(w->ledger, 1, 9), 0);
+	ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = LEDGER_DONE, .has_more = true});
+	assert_int_equal(ledger_trim(w->ledger, 1, 9), 1);
+}
+
+static void test_relieve__drops_deleted_objects_and_then_halves_the_largest(void **state)
+{
+	struct world *w = *state;
+	struct ledger_relief relief;
+	struct ledger_totals totals;
+	follow(w);
+	show_size(w, "small", 100, 9, 0);
+	show_size(w, "large", 1000, 9, 0);
+	show_size(w, "single", 5000, 1, 0);
+	show_size(w, "gone-late", 100, 3, 20);
+	show_size(w, "gone-early", 100, 3, 10);
+	ledger_read_totals(w->ledger, &totals);
+	assert_int_equal(totals.history_bytes, 6300);
+	assert_int_equal(ledger_relieve(w->ledger, 6300, 9, &relief), 6300);
+	assert_int_equal(relief.dropped + relief.halved, 0);
+	assert_int_equal(ledger_relieve(w->ledger, 6250, 9, &relief), 6300);
+	assert_int_equal(relief.dropped, 1);
+	assert_int_equal(relief.halved, 0);
+	/* What is under way counts, and is not queued again. */
+	ledger_relieve(w->ledger, 6250, 9, &relief);
+	assert_int_equal(relief.dropped + relief.halved, 0);
+	ledger_relieve(w->ledger, 5700, 9, &relief);
+	assert_int_equal(relief.dropped, 1);
+	assert_int_equal(relief.halved, 1);
+	assert_string_equal(waiting(w, "gone-early"), "drop");
+	assert_string_equal(waiting(w, "gone-late"), "drop");
+	assert_string_equal(waiting(w, "large"), "trim 4");
+	assert_string_equal(waiting(w, "small"), "nothing");
+	ledger_relieve(w->ledger, 1, 9, &relief); /* as far as possible */
+	assert_string_equal(waiting(w, "single"), "nothing");
+	assert_string_equal(waiting(w, "small"), "trim 4");
+}
+
+static void test_relieve__queues_no_more_than_it_may(void **state)
+{
+	struct world *w = *state;
+	struct ledger_relief relief;
+	char name[16];
+	follow(w);
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		show_size(w, name, 100, 2, i < 5 ? 1 + i : 0);
+	}
+	ledger_relieve(w->ledger, 0, 8, &relief);
+	assert_int_equal(relief.dropped, 5);
+	assert_int_equal(relief.halved, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -745,6 +870,10 @@ int main(void)
 		TEST_LEDGER(test_list__is_not_held_up_by_what_cannot_be_written),
 		TEST_LEDGER(test_list__what_goes_while_it_waits),
 		TEST_LEDGER(test_versions__the_one_before_is_known_of_a_watch_only),
+		TEST_LEDGER(test_trim__each_history_once_in_a_round),
+		TEST_LEDGER(test_trim__goes_on_where_more_is_to_go),
+		TEST_LEDGER(test_relieve__drops_deleted_objects_and_then_halves_the_largest),
+		TEST_LEDGER(test_relieve__queues_no_more_than_it_may),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

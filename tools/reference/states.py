@@ -23,6 +23,8 @@ EVENTS = {
                      "Fix what the message names; the controller tries again."),
     "FailedUpdate": ("Warning", "StatefulSet", "statefulset-controller", "A pod or its claims could not be changed. The message has the server's answer.",
                      "Fix what the message names; the controller tries again."),
+    "HistoryBudgetNear": ("Warning", "Recorder", "recorder-controller", "The states of all Histories take more than four fifths of --history-budget-mib.",
+                          "Keep fewer states: spec.keep. Beyond the budget, Histories of deleted objects are dropped."),
     "Overridden": ("Warning", "Recorder", "recorder-controller",
                    "Another Recorder, whose name sorts first, records objects that this one selects as well. Its rules count for them: ignore, redact, historyLimit.",
                    "Change the selectors so that each object has one Recorder, or choose names in the order that is meant."),

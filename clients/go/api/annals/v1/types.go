@@ -554,6 +554,10 @@ type RecordedResourceStatus struct {
 	// +optional
 	Revisions int64 `json:"revisions"`
 
+	// The bytes of these revisions, as their Histories count them.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
 	// The number of times that the server refused to keep a state.
 	// +optional
 	Refused int64 `json:"refused"`
