@@ -255,6 +255,31 @@ static const struct type type_definition = {
 		},
 };
 
+static struct json *in_type_order(const struct type *type, const struct json *object, struct arena *a)
+{
+	struct json *made = json_object(a);
+
+	for (const struct field *f = type->fields; f->name; f++) {
+		struct json *value = json_gets(object, f->name);
+		if (value) {
+			json_add(a, made, str_of(f->name), value);
+		}
+	}
+	return made;
+}
+
+/* Defaults come at the end of what was sent. Their places are those that another decoding would give them. */
+static void definition_set_defaults(struct object *o, struct arena *a)
+{
+	crd_set_defaults(o, a);
+	const struct json *spec = object_spec(o);
+	if (json_is(spec, JSON_OBJECT)) {
+		struct json *ordered = in_type_order(&type_spec, spec, a);
+		json_set(a, ordered, STR("names"), in_type_order(&type_names, json_gets(spec, "names"), a));
+		object_set_spec(o, ordered, a);
+	}
+}
+
 /* Limits of this server, beside upstream's rules. */
 static void validate_limits(const struct object *o, struct field_errors *errors)
 {
@@ -330,7 +355,7 @@ static struct kind customresourcedefinitions = {
 	.type = &type_definition,
 	.doc = "A kind that the server serves beside its own.",
 	.reset_fields = resets_status,
-	.set_defaults = crd_set_defaults,
+	.set_defaults = definition_set_defaults,
 	.prepare_create = crd_prepare_create,
 	.prepare_update = crd_prepare_update,
 	.bumps_generation = bumps_generation_of_spec,
