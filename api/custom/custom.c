@@ -621,6 +621,7 @@ static bool make(struct maker *m, const struct object *definition)
 	k->is_namespaced = str_is(member_text(m->spec, "scope"), "Namespaced");
 	k->verbs = VERBS_ALL;
 	k->name_rule = NAME_DNS_SUBDOMAIN;
+	k->any_finalizer = true;
 	k->type = &type_custom_open;
 	k->type_of = custom_type_of;
 	k->doc = "";

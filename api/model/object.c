@@ -751,8 +751,8 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
 	}
 	bool is_hub = version_stores_hub(version, kind);
 	struct json *shown = kind->restore ? kind->restore(kind, stored, a) : stored;
-	bool is_restored = shown != stored;
-	stored = shown;
+	bool is_restored = shown != stored && !json_equal(shown, stored);
+	stored = is_restored ? shown : stored;
 	struct json *kept = take_kept(&stored, a), *beyond = !is_hub && kept ? take_kept(&kept, a) : kept;
 	*ret = object_from_hub(kind, is_hub ? stored : hub_form(stored, kept, version, a), a);
 	(*ret)->beyond = beyond;

@@ -45,6 +45,16 @@ def other(serve, server, store):
     return serve(store.endpoint)
 
 
+def test_a_write_that_changes_nothing_writes_nothing(server):
+    create(server)
+    made = server.post(WIDGETS, {**widget("a"), "metadata": {"name": "a", "finalizers": ["example.com/x"]}}).json
+    merge = {"Content-Type": "application/merge-patch+json"}
+    for answer in (server.patch(f"{WIDGETS}/a", {}, headers=merge), server.put(f"{WIDGETS}/a", made)):
+        assert (answer.status, answer.json["metadata"]["resourceVersion"]) == (200, made["metadata"]["resourceVersion"])
+    changed = server.patch(f"{WIDGETS}/a", {"metadata": {"finalizers": None}}, headers=merge).json
+    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+
+
 def test_a_kind_is_served_with_the_answer_that_creates_it(server):
     assert server.get(WIDGETS).status == 404
     created = create(server, definition(subresources={"status": {}}, additionalPrinterColumns=[{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]))
