@@ -31,15 +31,32 @@ def split_pointer(pointer):
 
 
 def resolve(node, pointer):
-    """The value at a JSON pointer; LookupError when there is none."""
+    """The value at a JSON pointer; LookupError when there is none.
+
+    In a list, KEY=VALUE is the first element in which KEY (a.b goes deeper) has that value.
+    """
     for part in split_pointer(pointer):
         if isinstance(node, list):
-            node = node[int(part)] if part.isdigit() else node[node.index(part)]
+            node = node[int(part)] if part.isdigit() else node[find(node, part)]
         elif isinstance(node, dict):
             node = node[part]
         else:
             raise LookupError(part)
     return node
+
+
+def find(items, part):
+    """The index of an element of a list, given as text or as KEY=VALUE."""
+    key, equals, value = part.partition("=")
+    for index, item in enumerate(items if equals else []):
+        for name in key.split("."):
+            item = item.get(name) if isinstance(item, dict) else None
+        if item == value:
+            return index
+    try:
+        return items.index(part)
+    except ValueError:
+        raise LookupError(part) from None
 
 
 def remove(node, parts):

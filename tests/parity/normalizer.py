@@ -185,7 +185,8 @@ class Normalizer:
 
     @staticmethod
     def hide_ages(table):
-        ages = [n for n, column in enumerate(table.get("columnDefinitions") or []) if column.get("name") == "Age"]
+        columns = table.get("columnDefinitions") or []
+        ages = [n for n, column in enumerate(columns) if column.get("name") == "Age" or column.get("type") == "date"]
         for row in table.get("rows") or []:
             cells = row.get("cells") or []
             # a watched table sends its columns only once; the age is the last cell of every built-in table

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.parse
 
-from jsontext import edit, lexeme, parse_json, resolve
+from jsontext import canonical, edit, lexeme, parse_json, resolve
 from wire import PATIENCE, Watch
 
 HEADERS = ("Allow", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Retry-After", "Vary", "Warning",
@@ -19,9 +19,20 @@ PRESENCE_HEADERS = ("Audit-Id", "ETag", "Last-Modified")
 VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 COLLECTION = re.compile(r"^(/api/v1|/apis/[^/]+/[^/]+)/namespaces/([^/?]+)/([a-z]+)(?=[/?]|$)")
 
+UNTIL_SECONDS = 5  # how long a step with "until" is repeated
+
 
 def is_exchange(step):
     return "method" in step
+
+
+def is_fulfilled(document, pointer, value):
+    """A condition of "until": the value at a pointer, None for nothing there, "*" for anything."""
+    try:
+        found = resolve(document, pointer)
+    except (LookupError, ValueError):
+        return value is None
+    return value == "*" or canonical(found) == canonical(value)
 
 
 class Run:
@@ -38,6 +49,7 @@ class Run:
         for number, name in enumerate(self.namespaces[1:], 2):
             self.vars["ns%d" % number] = name
         self.collections = set()
+        self.created = []  # paths of objects without a namespace, other than namespaces
         self.results = [None] * len(case["steps"])
 
     def expand(self, text):
@@ -47,14 +59,22 @@ class Run:
                 found = self.vars[name]
                 return found if isinstance(found, str) else json.dumps(found)
             if name in self.case["vars"]:
-                return self.expand(self.case["vars"][name])
+                found = self.case["vars"][name]
+                return self.expand(found) if isinstance(found, str) else json.dumps(self.expand_json(found))
             return match.group(0)
         return VARIABLE.sub(value, text)
 
+    def expand_json_of(self, name):
+        found = self.case["vars"].get(name, "")
+        return found if isinstance(found, str) else self.expand_json(found)
+
     def expand_json(self, node):
         if isinstance(node, str):
-            if (match := VARIABLE.fullmatch(node)) and not isinstance(self.vars.get(match.group(1), ""), str):
-                return self.vars[match.group(1)]
+            if match := VARIABLE.fullmatch(node):
+                name = match.group(1)
+                found = self.vars[name] if name in self.vars else self.expand_json_of(name)
+                if not isinstance(found, str):
+                    return found
             return self.expand(node)
         if isinstance(node, list):
             return [self.expand_json(item) for item in node]
@@ -71,7 +91,10 @@ class Run:
             return None
         value = self.expand_json(step["body"])
         if "edit" in step:
-            value = edit(value, self.expand_json(step["edit"]))
+            try:
+                value = edit(value, self.expand_json(step["edit"]))
+            except (LookupError, ValueError, TypeError, AttributeError):
+                pass  # the server gave something else to edit, which the comparison shows
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
 
     def execute(self):
@@ -93,6 +116,8 @@ class Run:
                     self.end_watch(number, watch)
                 if is_exchange(step):
                     self.step(index, step, watches)
+                if step.get("setup"):
+                    self.check_setup(index)
             for number, watch in watches.values():
                 self.end_watch(number, watch)
         finally:
@@ -122,14 +147,43 @@ class Run:
             watch.answered.wait(PATIENCE)
             watches[step["watch"].get("as", str(index))] = (index, watch)
             return
-        try:
-            status, received, data = self.client.exchange(step["method"], target, headers, body, auth,
-                                                          step.get("chunked", False))
-            self.results[index] = self.document(step, status, received, data)
-        except (OSError, http.client.HTTPException) as error:
-            self.results[index] = {"error": type(error).__name__}
-            data = b""
-        self.capture(step, self.results[index], data)
+        wanted = self.expand_json(step.get("until", {}))
+        deadline = time.monotonic() + UNTIL_SECONDS
+        while True:
+            try:
+                status, received, data = self.client.exchange(step["method"], target, headers, body, auth,
+                                                              step.get("chunked", False))
+                result = self.document(step, status, received, data)
+            except (OSError, http.client.HTTPException) as error:
+                result, data = {"error": type(error).__name__}, b""
+            self.note_created(step["method"], path, result)
+            if all(is_fulfilled(result, pointer, value) for pointer, value in wanted.items()):
+                break
+            if time.monotonic() > deadline:
+                result["until"] = "never"
+                break
+            time.sleep(0.05)
+        self.results[index] = result
+        self.capture(step, result, data)
+
+    def check_setup(self, index):
+        """A step that only prepares must succeed, else the whole case fails. Its answer is not compared."""
+        step, result = self.case["steps"][index], self.results[index]
+        if "until" in result or (not step.get("until") and result.get("status") not in range(200, 300)):
+            answer = canonical(result.get("body", result))[:300]
+            raise RuntimeError("step %d: %s %s: no setup: %s" % (index + 1, step["method"], step["path"], answer))
+        if isinstance(result.get("body"), dict):
+            # its uids and versions still get their names
+            result["body"] = {key: result["body"][key] for key in ("kind", "metadata", "items") if key in result["body"]}
+
+    def note_created(self, method, path, result):
+        """Remembers objects without a namespace, to remove them afterwards."""
+        path, body = path.split("?")[0], result.get("body")
+        if result.get("status") != 201 or not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
+            return
+        name = body["metadata"].get("name")
+        if name and isinstance(name, str) and not body["metadata"].get("namespace") and body.get("kind") != "Namespace":
+            self.created.append(path.rstrip("/") + "/" + name if method == "POST" else path)
 
     def capture(self, step, document, data):
         for name, pointer in step.get("capture", {}).items():
@@ -203,7 +257,10 @@ class Run:
 
     def clean(self):
         """Delete what the case left behind, with or without controllers running on the server."""
+        definitions = [path for path in self.created if "/customresourcedefinitions/" in path]
         try:
+            for path in reversed([path for path in self.created if path not in definitions]):
+                self.delete(path)
             for prefix, namespace, resource in sorted(self.collections):
                 if not namespace.startswith(self.unused):
                     continue
@@ -214,6 +271,8 @@ class Run:
                     if item["metadata"].get("finalizers"):
                         self.post(collection + "/" + item["metadata"]["name"], {"metadata": {"finalizers": None}},
                                   "PATCH", "application/merge-patch+json")
+            for path in definitions:  # their objects are gone, the server does the rest
+                self.client.exchange("DELETE", path)
             for name in self.namespaces + [self.expand(name) for name in self.case.get("cleanup", [])]:
                 path = "/api/v1/namespaces/" + name
                 self.client.exchange("DELETE", path)
@@ -228,5 +287,11 @@ class Run:
                         value = json.loads(data)
                     value["spec"] = {"finalizers": []}
                     self.post(path + "/finalize", value, "PUT")
-        except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+        except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError, AttributeError) as error:
             print("warning: %s: cleaning up: %s" % (self.case["name"], error), file=sys.stderr)
+
+    def delete(self, path):
+        self.client.exchange("DELETE", path)
+        status, _, data = self.client.exchange("GET", path, {"Accept": "application/json"})
+        if status == 200 and b'"finalizers"' in data:
+            self.post(path, {"metadata": {"finalizers": None}}, "PATCH", "application/merge-patch+json")
