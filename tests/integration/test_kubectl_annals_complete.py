@@ -42,7 +42,7 @@ def test_commands(complete):
 
 
 def test_flags_and_their_values(complete, annals, namespace):
-    assert complete("undo", "cm/a", "--d") == (["--dry-run"], NO_FILES)
+    assert complete("undo", "cm/a", "--d") == (["--dry-run", "--diff"], NO_FILES)
     assert "-w" in complete("log", "-")[0] and "-w" not in complete("undo", "-")[0]
     assert complete("undo", "cm/a", "--dry-run", "") == (["none", "server", "client"], NO_FILES) == complete("undo", "--dry-run=")
     assert complete("log", "-o", "w") == (["wide"], NO_FILES) and complete("diff", "x", "-o=p") == (["patch"], NO_FILES)
