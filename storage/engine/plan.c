@@ -350,7 +350,7 @@ static void plan_history(struct plan *p, const struct plan_change *c, bool is_pa
  * group: the guard fails. */
 
 enum {
-	FRAME_SMALL = 256, /* bytes: a frame that need not be smaller */
+	FRAME_SMALL = 384, /* bytes: a frame that need not be smaller, since a new base would take more than it saves */
 	/* A frame that is larger than this part of one without a base makes a new base. A base of 3 KB
 	 * lasts for about 30 small changes then. */
 	FRAME_PART = 4,
