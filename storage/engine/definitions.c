@@ -294,7 +294,14 @@ static enum progress definition_look(struct definitions *d, struct str name)
 		return PROGRESS_WAIT;
 	}
 	_cleanup_(cached_unrefp) struct cached *cached = cache_get(d->options.cache, d->kind, STR(""), name);
-	if (!cached || cached_object(&o, cached, &a) || !definition_is_pending(o)) {
+	if (!cached) {
+		return PROGRESS_DONE;
+	}
+	if (cached_object(&o, cached, &a)) {
+		definitions_notice(d, name, "it cannot be read");
+		return PROGRESS_WAIT;
+	}
+	if (!definition_is_pending(o)) {
 		return PROGRESS_DONE;
 	}
 	return meta_is_deleting(&o->meta) ? definition_end(d, o, &a) : definition_name(d, o, &a);
