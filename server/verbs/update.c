@@ -487,17 +487,20 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	return update_check_version(q, w, applied) ? DECIDE_REFUSE : update_settle(q, u, applied);
 }
 
-/* Kinds of definitions have no strategic merge, and their handler words every refusal. */
-static int patch_refuse_type(struct request *q, struct update *u)
+/* Returns 0; or 1 with 415 in q->st. Upstream's router refuses for built-in kinds. Kinds of definitions have a handler that words
+ * every refusal, and no strategic merge. */
+static int patch_read_type(struct request *q, enum patch_type *ret)
 {
-	struct status ignored;
+	int r = media_of_patch(ret, http_header(q->x, "Content-Type"), &q->st);
 
-	status_init(&ignored, q->a);
-	if (!q->route.body_kind->life ||
-		(!media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &ignored) &&
-			u->patch_type != PATCH_STRATEGIC)) {
+	if (!q->route.body_kind->life) {
+		q->is_routed = q->is_routed && !r;
+		return r;
+	}
+	if (!r && *ret != PATCH_STRATEGIC) {
 		return 0;
 	}
+	status_init(&q->st, q->a);
 	status_set(&q->st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
 		"the body of the request was in an unknown format - accepted media types include: "
 		"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
@@ -508,12 +511,7 @@ void verb_patch(struct request *q)
 {
 	struct update *u = arena_new(q->a, struct update);
 
-	if (!q->route.body_kind->life && media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &q->st)) {
-		q->is_routed = false; /* upstream's router has refused it */
-		reply_status(q);
-		return;
-	}
-	if (patch_refuse_type(q, u)) {
+	if (patch_read_type(q, &u->patch_type)) {
 		reply_status(q);
 		return;
 	}
