@@ -238,6 +238,7 @@ struct list_form {
 	enum include_object include;
 	struct table_world world;
 	struct str head, tail;
+	struct str opening;    /* of the first item; the others have a comma before it */
 	struct buf item, text; /* item: as compact JSON; text: what is being sent */
 	struct arena scratch;  /* of one item at a time */
 	size_t text_at;
@@ -280,9 +281,7 @@ static bool form_item(struct buf *out, struct list_form *f, size_t i)
 	} else if (q->media.as == AS_PARTIAL_LIST) {
 		ok = partial_object(out, &q->media, o, q->route.version);
 	} else {
-		struct str opening = item_opening(q);
-		ok = buf_add_str(out, (struct str){opening.p + 1, opening.n - 1}) &&
-			buf_add_str(out, show_body(o, q->route.version, &f->scratch));
+		ok = buf_add_str(out, f->opening) && buf_add_str(out, show_body(o, q->route.version, &f->scratch));
 	}
 	arena_clear(&f->scratch);
 	return ok;
@@ -290,7 +289,13 @@ static bool form_item(struct buf *out, struct list_form *f, size_t i)
 
 static void form_init(struct list_form *f, struct request *q, const struct listing *l, enum include_object include)
 {
-	*f = (struct list_form){.q = q, .listing = *l, .include = include, .world = request_table_world(q)};
+	struct str opening = item_opening(q);
+
+	*f = (struct list_form){.q = q,
+		.listing = *l,
+		.include = include,
+		.world = request_table_world(q),
+		.opening = {opening.p + 1, opening.n - 1}};
 	buf_init(&f->item, RESPONSE_CEILING);
 	buf_init(&f->text, RESPONSE_CEILING);
 	arena_init(&f->scratch, FORM_SCRATCH);
