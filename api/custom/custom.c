@@ -158,38 +158,49 @@ static const struct version *shown_version(const struct object *o)
 	return o->version ? o->version : kind_storage_version(o->kind);
 }
 
-static void custom_validate(const struct object *o, struct field_errors *errors)
+/* The parts that rules look at: the schema of the version that is shown, and the scale. No schema: there are no rules. */
+struct judged {
+	const struct schema *schema;
+	const struct schema_scale *scale;
+	const struct version *version;
+};
+
+static bool judged_of(struct judged *ret, const struct object *o)
 {
 	const struct custom *c = custom_of(o->kind);
-	const struct version *v = shown_version(o);
-	const struct schema *s = custom_version_of(o->kind, v)->schema;
 
-	if (s) {
-		schema_validate(s, c->has_scale ? &c->scale : NULL, object_to_json(o, v, errors->arena), errors);
+	ret->version = shown_version(o);
+	ret->schema = custom_version_of(o->kind, ret->version)->schema;
+	ret->scale = c->has_scale ? &c->scale : NULL;
+	return ret->schema != NULL;
+}
+
+static void custom_validate(const struct object *o, struct field_errors *errors)
+{
+	struct judged j;
+
+	if (judged_of(&j, o)) {
+		schema_validate(j.schema, j.scale, object_to_json(o, j.version, errors->arena), errors);
 	}
 }
 
 static void custom_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
-	const struct custom *c = custom_of(o->kind);
-	const struct version *v = shown_version(o);
-	const struct schema *s = custom_version_of(o->kind, v)->schema;
+	struct judged j;
 
-	if (s) {
-		schema_validate_update(s, c->has_scale ? &c->scale : NULL, object_to_json(o, v, errors->arena),
-			object_to_json(old, v, errors->arena), errors);
+	if (judged_of(&j, o)) {
+		schema_validate_update(j.schema, j.scale, object_to_json(o, j.version, errors->arena),
+			object_to_json(old, j.version, errors->arena), errors);
 	}
 }
 
 static void custom_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
 {
-	const struct custom *c = custom_of(o->kind);
-	const struct version *v = shown_version(o);
-	const struct schema *s = custom_version_of(o->kind, v)->schema;
+	struct judged j;
 
-	if (s) {
-		schema_validate_status(s, c->has_scale ? &c->scale : NULL, object_to_json(o, v, errors->arena),
-			object_to_json(old, v, errors->arena), errors);
+	if (judged_of(&j, o)) {
+		schema_validate_status(j.schema, j.scale, object_to_json(o, j.version, errors->arena),
+			object_to_json(old, j.version, errors->arena), errors);
 	}
 }
 

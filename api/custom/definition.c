@@ -174,31 +174,6 @@ static void naming_run(struct naming *n)
 	}
 }
 
-/* ---- versions that objects may be stored in ---- */
-
-static struct str stored_version(const struct object *d)
-{
-	const struct json *list = json_gets(object_spec(d), "versions"), *each;
-
-	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
-		if (member_is_true(each, "storage")) {
-			return member_text(each, "name");
-		}
-	}
-	return STR("");
-}
-
-static struct json *stored_versions(const struct object *d, struct arena *a)
-{
-	const struct json *old = json_gets(object_status(d), "storedVersions");
-	struct json *list = json_is(old, JSON_ARRAY) ? json_copy(a, old) : json_array(a);
-
-	if (!list_has(list, stored_version(d))) {
-		json_append(a, list, json_string(a, stored_version(d)));
-	}
-	return list;
-}
-
 /* ---- other conditions ---- */
 
 /* KubernetesAPIApprovalPolicyConformant and NonStructuralSchema are there where something is to be said. */
@@ -227,14 +202,16 @@ static void conditions_of_rules(struct json *conditions, const struct object *d,
 
 /* ---- the status ---- */
 
-static void status_set_all(
-	struct object *d, struct json *conditions, struct json *names, struct json *versions, struct arena *a)
+/* The stored versions stay: crd_prepare_create() and crd_prepare_update() have set them. */
+static void status_set_all(struct object *d, struct json *conditions, struct json *names, struct arena *a)
 {
-	struct json *status = json_object(a);
+	struct json *status = json_object(a), *versions = json_gets(object_status(d), "storedVersions");
 
 	json_add(a, status, STR("conditions"), conditions);
 	json_add(a, status, STR("acceptedNames"), names);
-	json_add(a, status, STR("storedVersions"), versions);
+	if (versions) {
+		json_add(a, status, STR("storedVersions"), versions);
+	}
 	object_set_status(d, status, a);
 }
 
@@ -262,7 +239,7 @@ void definition_settle(struct object *d, const struct kinds *defined, struct str
 	condition_set(conditions, &names, now, a);
 	condition_set(conditions, &established, now, a);
 	conditions_of_rules(conditions, d, now, a);
-	status_set_all(d, conditions, n.names, stored_versions(d, a), a);
+	status_set_all(d, conditions, n.names, a);
 }
 
 void definition_terminate(struct object *d, struct str now, struct arena *a)
