@@ -102,7 +102,7 @@ class Store:
 
     def keys(self, prefix="/annals/"):
         found = json.loads(self.etcd.ctl("get", "--prefix", prefix, "-w", "json")).get("kvs", [])
-        return {base64.b64decode(kv["key"]).decode(): base64.b64decode(kv.get("value", "")).decode(errors="replace") for kv in found}
+        return {base64.b64decode(kv["key"]).decode(): base64.b64decode(kv.get("value", "")).decode(errors="backslashreplace") for kv in found}
 
     def objects(self):
         """Without compression, and without the bases of what is compressed."""
