@@ -320,7 +320,6 @@ static bool write_all(
 static bool write_range(struct reader *r, const struct json *at, const struct json *root, struct buf *out, int depth)
 {
 	struct values values;
-	_cleanup_(buf_done) struct buf nowhere;
 	static const struct json nothing = {.kind = JSON_NULL};
 	skip_blanks(r);
 	if (!read_path(r, at, root, &values, 0)) {
@@ -331,6 +330,7 @@ static bool write_range(struct reader *r, const struct json *at, const struct js
 		return reader_refuse(r, "} is needed");
 	}
 	const char *body = r->p;
+	_cleanup_(buf_done) struct buf nowhere;
 	buf_init(&nowhere, 1 << 20);
 	for (size_t i = 0; i < MAX(values.n, (size_t)1); i++) {
 		r->p = body;

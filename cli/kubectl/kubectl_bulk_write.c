@@ -495,7 +495,6 @@ static bool is_yes(const char *line)
 static int ask(struct bulk *b, const struct counts *c)
 {
 	struct kubectl *k = b->k;
-	_cleanup_(buf_done) struct buf question;
 	char line[16];
 	if (k->is_agreed) {
 		return 1;
@@ -503,6 +502,7 @@ static int ask(struct bulk *b, const struct counts *c)
 	if (!kubectl_may_ask()) {
 		return kubectl_fail(k, "nothing was %s: without a terminal, --yes is needed", b->verb);
 	}
+	_cleanup_(buf_done) struct buf question;
 	buf_init(&question, 64 * 1024);
 	write_counts(c->actions, action_names, &question);
 	buf_adds(&question, ". Continue? [y/N] ");
