@@ -470,6 +470,9 @@ int64_t cache_fresh_tick(struct cache *c, int64_t now_ms)
 	struct list over = LIST_INIT(over);
 	int64_t next = INT64_MAX;
 
+	/* A revision is shown a moment before its waits end. A tick between the two must not write a
+	 * fence for a wait that is over. */
+	waits_end_satisfied(c, &over);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		next = MIN(next, waits_end_late(c, lists[i], now_ms, &over));
 	}
