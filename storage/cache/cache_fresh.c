@@ -393,7 +393,8 @@ static int64_t fence_tick(struct cache *c, int64_t now_ms)
 	struct fresh *f = &c->fresh;
 	struct cache_wait *first = fence_first_waiter(f);
 
-	f->fence_at_ms = first && !f->is_fencing ? first->fence_ms : 0;
+	/* A cache that is still loading plans its fence when it is ready. */
+	f->fence_at_ms = first && !f->is_fencing && cache_is_ready(c) ? first->fence_ms : 0;
 	if (f->fence_at_ms == 0 || c->is_closing) {
 		return INT64_MAX;
 	}

@@ -107,6 +107,14 @@ static unsigned reads_of(struct source *s)
 	return n;
 }
 
+static bool has_ended(struct source *s)
+{
+	pthread_mutex_lock(&lock);
+	bool is_over = s->is_over;
+	pthread_mutex_unlock(&lock);
+	return is_over;
+}
+
 /* Until its socket is full: it is not read again in a turn of the thread. */
 static void fill(struct source *full, struct source *idle)
 {
@@ -129,12 +137,12 @@ static void test_pump__client_that_takes_nothing_has_a_minute(void **state _unus
 		atomic_fetch_add(&now_ms, 2000);
 		let_it_check(&idle);
 	}
-	assert_false(full.is_over);
+	assert_false(has_ended(&full));
 	atomic_fetch_add(&now_ms, 2000);
 	let_it_check(&idle);
 	await(full.is_over);
 	assert_true(full.was_cut);
-	assert_false(idle.is_over); /* it has nothing to send */
+	assert_false(has_ended(&idle)); /* it has nothing to send */
 	source_close(&full);
 	source_close(&idle);
 	pump_free(p);
@@ -157,7 +165,7 @@ static void test_pump__client_that_takes_something_has_another_minute(void **sta
 		}
 		await(full.n_reads > before);
 		fill(&full, &idle);
-		assert_false(full.is_over);
+		assert_false(has_ended(&full));
 	}
 	source_close(&full);
 	source_close(&idle);
