@@ -321,7 +321,9 @@ static void check_name(const struct object *o, const struct form *f, struct fiel
 void crd_validate(const struct object *o, struct field_errors *errors)
 {
 	struct form f = crd_form(o);
+	_cleanup_(patterns_done) struct patterns patterns = {0};
 	const struct crd_options options = {
+		.patterns = &patterns,
 		.requires_versions = true,
 		.requires_schema = true,
 		.requires_types = true,
@@ -359,7 +361,7 @@ static bool violates(const struct form *f, struct crd_options only, struct arena
 		struct field_errors with, without;
 		struct str error;
 		const struct crd_options none = {0};
-		const struct node *n = schema_node(schema, a, &error);
+		const struct node *n = schema_node(schema, only.patterns, a, &error);
 		field_errors_init(&with, a);
 		field_errors_init(&without, a);
 		if (!n) {
@@ -388,7 +390,8 @@ static bool violates(const struct form *f, struct crd_options only, struct arena
 }
 
 /* Rules that a stored definition breaks already need not be kept by its updates. */
-static struct crd_options options_of_update(const struct object *old, const struct form *f, struct arena *a)
+static struct crd_options options_of_update(
+	const struct object *old, const struct form *f, struct patterns *patterns, struct arena *a)
 {
 	const struct json *conversion = crd_member(f->spec, "conversion"), *webhook = crd_member(conversion, "webhook"),
 			  *versions = crd_member(webhook, "conversionReviewVersions");
@@ -403,11 +406,12 @@ static struct crd_options options_of_update(const struct object *old, const stru
 	for (uint32_t i = 0; i < crd_count(f->versions); i++) {
 		options.requires_schema &= version_schema(f->versions->items[i]) != NULL;
 	}
-	options.requires_types = !violates(f, (struct crd_options){.requires_types = true}, a);
-	options.requires_structural = !violates(f, (struct crd_options){.requires_structural = true}, a);
-	options.requires_pruned = !violates(f, (struct crd_options){.requires_pruned = true}, a);
-	options.requires_atomic_sets = !violates(f, (struct crd_options){.requires_atomic_sets = true}, a);
-	options.requires_map_keys = !violates(f, (struct crd_options){.requires_map_keys = true}, a);
+	options.requires_types = !violates(f, (struct crd_options){.requires_types = true, .patterns = patterns}, a);
+	options.requires_structural = !violates(f, (struct crd_options){.requires_structural = true, .patterns = patterns}, a);
+	options.requires_pruned = !violates(f, (struct crd_options){.requires_pruned = true, .patterns = patterns}, a);
+	options.requires_atomic_sets =
+		!violates(f, (struct crd_options){.requires_atomic_sets = true, .patterns = patterns}, a);
+	options.requires_map_keys = !violates(f, (struct crd_options){.requires_map_keys = true, .patterns = patterns}, a);
 	options.allows_bad_bundle = !options.requires_names || (bundle.n && !is_bundle(bundle));
 	return options;
 }
@@ -422,8 +426,11 @@ static void check_same(struct str path, struct str now, struct str before, struc
 void crd_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	struct form f = crd_form(o), before = crd_form(old);
-	struct crd_options options = options_of_update(old, &before, errors->arena);
+	_cleanup_(patterns_done) struct patterns old_patterns = {0};
+	_cleanup_(patterns_done) struct patterns patterns = {0};
+	struct crd_options options = options_of_update(old, &before, &old_patterns, errors->arena);
 	const struct json *names = crd_member(f.spec, "names"), *old_names = crd_member(before.spec, "names");
+	options.patterns = &patterns;
 	crd_check_spec(&f, &before, options, errors);
 	if (options.requires_names) {
 		check_same(STR("spec.scope"), crd_text(f.spec, "scope"), crd_text(before.spec, "scope"), errors);
@@ -570,7 +577,7 @@ static void warn_of_definition(struct warnings *w, const struct object *o)
 	bool has_rules = false;
 	for (const struct json *schema = form_next_schema(&f, &at); schema; schema = form_next_schema(&f, &at)) {
 		struct str error;
-		const struct node *n = schema_node(schema, w->arena, &error);
+		const struct node *n = schema_node(schema, NULL, w->arena, &error);
 		warn_of_formats(w, n);
 		has_rules |= n && n->has_rules;
 	}
@@ -605,6 +612,7 @@ struct str crd_nonstructural(const struct object *o, struct arena *a)
 {
 	struct form f = crd_form(o);
 	struct buf out;
+	_cleanup_(patterns_done) struct patterns patterns = {0};
 	size_t n_texts = 0;
 	buf_init(&out, TEXT_MAX);
 	for (uint32_t i = 0; i < crd_count(f.versions) && (i == 0 || !f.one_schema); i++) {
@@ -615,7 +623,7 @@ struct str crd_nonstructural(const struct object *o, struct arena *a)
 					       : arena_printf(a, "spec.versions[%u].schema.openAPIV3Schema", i);
 		const struct spot at = {.name = path, .kind = SPOT_MEMBER};
 		field_errors_init(&found, a);
-		const struct node *n = schema ? schema_node(schema, a, &error) : NULL;
+		const struct node *n = schema ? schema_node(schema, &patterns, a, &error) : NULL;
 		const char *unsupported = node_unsupported(n);
 		if (unsupported || error.n) {
 			buf_adds(&out, n_texts++ ? ", " : "");

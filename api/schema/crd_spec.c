@@ -458,9 +458,9 @@ static void check_root_beside_status(const struct json *schema, struct str path,
 	}
 }
 
-const struct node *schema_node(const struct json *schema, struct arena *a, struct str *ret_error)
+const struct node *schema_node(const struct json *schema, struct patterns *patterns, struct arena *a, struct str *ret_error)
 {
-	struct node_reader reader = {.arena = a};
+	struct node_reader reader = {.arena = a, .patterns = patterns};
 	const struct node *n = node_read(&reader, schema);
 	*ret_error = reader.error;
 	return n;
@@ -476,7 +476,7 @@ static void check_schema(const struct json *validation, bool status_is_enabled, 
 	if (!schema) {
 		return;
 	}
-	const struct node *n = schema_node(schema, e->arena, &error);
+	const struct node *n = schema_node(schema, options->patterns, e->arena, &error);
 	if (!n) {
 		field_invalid_str(e, path, (struct str){0}, "error building validator: " STR_FMT, STR_ARG(error));
 		return;
@@ -563,7 +563,7 @@ static void check_version_selectable(
 			e, at, (struct str){0}, "may only be set when `version.schema.openAPIV3Schema` is not included");
 		return;
 	}
-	const struct node *n = schema_node(schema, e->arena, &error);
+	const struct node *n = schema_node(schema, NULL, e->arena, &error);
 	const char *unsupported = node_unsupported(n);
 	if (!n || unsupported) {
 		field_invalid_str(e, field_path(e->arena, path, "schema.openAPIV3Schema"), (struct str){0}, "%s",
@@ -661,7 +661,7 @@ static void check_top_selectable(const struct form *f, const struct form *old, s
 		field_invalid_str(e, path, (struct str){0}, "may only be set when validations.schema is included");
 		return;
 	}
-	const struct node *n = schema_node(schema, e->arena, &error);
+	const struct node *n = schema_node(schema, NULL, e->arena, &error);
 	const char *unsupported = node_unsupported(n);
 	if (!n || unsupported) {
 		field_invalid_str(e, STR("spec.schema.openAPIV3Schema"), (struct str){0}, "%s",
@@ -713,7 +713,7 @@ void crd_check_spec(const struct form *f, const struct form *old, struct crd_opt
 		uint32_t at = 0;
 		for (const struct json *schema = form_next_schema(f, &at); schema; schema = form_next_schema(f, &at)) {
 			struct str error;
-			has_defaults |= node_any(schema_node(schema, e->arena, &error), defaults, ARRAY_SIZE(defaults));
+			has_defaults |= node_any(schema_node(schema, NULL, e->arena, &error), defaults, ARRAY_SIZE(defaults));
 		}
 		if (has_defaults) {
 			options.requires_structural = true;

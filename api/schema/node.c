@@ -399,12 +399,12 @@ static bool is_true(const struct json *schema, const char *name)
 /* Compiled schemas outlive the JSON that they were made of. */
 static struct str keep_text(struct node_reader *r, struct str text)
 {
-	return r->patterns ? arena_dup(r->arena, text) : text;
+	return r->compiles ? arena_dup(r->arena, text) : text;
 }
 
 static const struct json *keep_json(struct node_reader *r, const struct json *j)
 {
-	if (!r->patterns || !j) {
+	if (!r->compiles || !j) {
 		return j;
 	}
 	struct buf text;
@@ -506,7 +506,7 @@ static const struct node_checks *read_checks(
 	c.format_text = keep_text(r, json_text(json_gets(schema, "format")));
 	c.pattern_text = keep_text(r, json_text(json_gets(schema, "pattern")));
 	if (r->patterns && c.pattern_text.n) {
-		c.pattern = patterns_add(r->patterns, r->arena, c.pattern_text.p, c.pattern_text.n);
+		c.pattern = patterns_add(r->patterns, r->arena, c.pattern_text);
 	}
 	read_values(r, json_gets(schema, "enum"), &c);
 	c.required = read_texts(r, json_gets(schema, "required"));
@@ -516,7 +516,7 @@ static const struct node_checks *read_checks(
 	c.not = json_is(not, JSON_OBJECT) ? read_node(r, not, depth) : NULL;
 
 	bool is_any = c.flags || n->format || c.pattern_text.n || c.n_values || c.required.n || c.all.n || c.any.n || c.one.n ||
-		c.not || (!r->patterns && c.format_text.n);
+		c.not || (!r->compiles && c.format_text.n);
 	if (!is_any) {
 		return NULL;
 	}
@@ -652,13 +652,13 @@ static const struct node *read_node(struct node_reader *r, const struct json *sc
 	if (arena_is_full(r->arena)) {
 		refuse(r, SCHEMA_TOO_BIG, STR("the schema takes too much memory"));
 	}
-	const struct node *plain = r->patterns ? plain_node(&n) : NULL;
+	const struct node *plain = r->compiles ? plain_node(&n) : NULL;
 	if (plain) {
 		return plain;
 	}
 	struct node *kept = arena_new(r->arena, struct node);
 	*kept = n;
-	kept->json = r->patterns ? NULL : schema;
+	kept->json = r->compiles ? NULL : schema;
 	return kept;
 }
 

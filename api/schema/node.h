@@ -61,7 +61,7 @@ struct node_checks {
 	int64_t max_length, min_length, max_items, min_items, max_properties, min_properties;
 	struct str format_text; /* as written, dashes included */
 	struct str pattern_text;
-	struct pattern *pattern;    /* of a compiled schema */
+	struct pattern *pattern;    /* NULL: none, or nobody asks for it */
 	const struct json **values; /* enum */
 	size_t n_values;
 	struct node_texts required;
@@ -95,7 +95,8 @@ const char *node_type_name(enum node_type type);
 /* Texts of the members that CustomResourceDefinitions have and compiled schemas forget. */
 struct node_reader {
 	struct arena *arena;
-	struct patterns *patterns; /* NULL: the nodes keep their JSON, and patterns are not compiled */
+	struct patterns *patterns; /* NULL: nobody asks for patterns */
+	bool compiles;             /* the nodes outlive the JSON; otherwise they point to it */
 	struct str error;          /* SCHEMA_UNSUPPORTED or SCHEMA_TOO_BIG: the first */
 	enum schema_error kind;
 };

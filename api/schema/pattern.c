@@ -1,80 +1,104 @@
-/* The patterns of a compiled schema. */
+/* The patterns of a schema. */
 #include "api/schema/pattern.h"
 
 #include "base/arena.h"
+#include "base/base.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 
 struct pattern {
 	struct pattern *next;
+	struct patterns *all;
 	struct str text;
-	bool is_kept;
-	_Atomic(struct regexp *) compiled; /* NULL: not yet, or never */
+	_Atomic(struct regexp *) compiled;
+	_Atomic(char *) error; /* owned; at most one of the two is there */
 };
 
-struct pattern *patterns_add(struct patterns *p, struct arena *a, const char *text, size_t n)
+static char too_large[] = "error parsing regexp: expression too large";
+
+struct pattern *patterns_add(struct patterns *p, struct arena *a, struct str text)
 {
-	struct str s = {text, n};
 	for (struct pattern *known = p->first; known; known = known->next) {
-		if (str_eq(known->text, s)) {
+		if (str_eq(known->text, text)) {
 			return known;
 		}
 	}
+	if (p->n == PATTERNS_MAX) {
+		return p->first;
+	}
 	struct pattern *added = arena_new(a, struct pattern);
-	added->text = arena_dup(a, s);
-	added->is_kept = p->n < PATTERNS_KEPT_MAX;
-	added->next = p->first;
-	p->first = added;
+	*added = (struct pattern){.next = p->first, .all = p};
 	p->n++;
+	/* The last one stands for all that are too many. */
+	added->text = p->n == PATTERNS_MAX ? (struct str){0} : arena_dup(a, text);
+	atomic_init(&added->error, p->n == PATTERNS_MAX ? too_large : NULL);
+	p->first = added;
 	return added;
 }
 
 void patterns_done(struct patterns *p)
 {
 	for (struct pattern *pattern = p->first; pattern; pattern = pattern->next) {
+		char *error = atomic_load_explicit(&pattern->error, memory_order_relaxed);
 		regexp_free(atomic_load_explicit(&pattern->compiled, memory_order_relaxed));
+		if (error != too_large) {
+			mem_free(error);
+		}
 	}
 	*p = (struct patterns){0};
 }
 
-/* Several threads may compile the same pattern at once; the first one is kept. */
-static struct regexp *pattern_compile(struct pattern *p, char error[REGEXP_ERROR_SIZE])
+static void pattern_fail(struct pattern *p, const char *error)
 {
-	struct regexp *made = regexp_new(p->text.p, p->text.n, error), *present = NULL;
-	if (made && p->is_kept &&
-		!atomic_compare_exchange_strong_explicit(
-			&p->compiled, &present, made, memory_order_acq_rel, memory_order_acquire)) {
-		regexp_free(made);
-		return present;
+	char *made = error == too_large ? too_large : mem_strdup(error), *present = NULL;
+	if (!atomic_compare_exchange_strong(&p->error, &present, made) && made != too_large) {
+		mem_free(made);
 	}
+}
+
+/* Compiles the pattern unless that was tried before. Several threads may try at once; the first one
+ * wins. Returns NULL where it cannot be compiled. */
+static struct regexp *pattern_compile(struct pattern *p)
+{
+	struct regexp *r = atomic_load_explicit(&p->compiled, memory_order_acquire);
+	char error[REGEXP_ERROR_SIZE];
+	if (r || atomic_load_explicit(&p->error, memory_order_acquire)) {
+		return r;
+	}
+	if (atomic_load(&p->all->memory) >= PATTERNS_MEMORY_MAX) {
+		pattern_fail(p, too_large);
+		return NULL;
+	}
+	struct regexp *made = regexp_new(p->text.p, p->text.n, error);
+	if (!made) {
+		atomic_fetch_add(&p->all->memory, REGEXP_MEMORY_MAX);
+		pattern_fail(p, error);
+		return NULL;
+	}
+	if (!atomic_compare_exchange_strong(&p->compiled, &r, made)) {
+		regexp_free(made);
+		return r;
+	}
+	atomic_fetch_add(&p->all->memory, regexp_memory(made));
 	return made;
 }
 
-bool pattern_matches(struct pattern *p, const char *text, size_t n, char error[REGEXP_ERROR_SIZE])
+const char *pattern_error(struct pattern *p)
 {
-	error[0] = '\0';
-	struct regexp *r = atomic_load_explicit(&p->compiled, memory_order_acquire);
+	return pattern_compile(p) ? NULL : atomic_load_explicit(&p->error, memory_order_acquire);
+}
+
+bool pattern_matches(struct pattern *p, struct str text, uint64_t *ret_steps)
+{
+	struct regexp *r = pattern_compile(p);
 	if (!r) {
-		r = pattern_compile(p, error);
-	}
-	if (!r) {
-		assert(error[0]);
 		return false;
 	}
-	bool is_match = regexp_matches(r, text, n);
-	if (!p->is_kept) {
-		regexp_free(r);
-	}
-	return is_match;
+	*ret_steps += (uint64_t)text.n * regexp_length(r);
+	return regexp_matches(r, text.p, text.n);
 }
 
 size_t patterns_memory(const struct patterns *p)
 {
-	size_t bytes = 0;
-	for (const struct pattern *pattern = p->first; pattern; pattern = pattern->next) {
-		struct regexp *r = atomic_load_explicit(&pattern->compiled, memory_order_acquire);
-		bytes += r ? regexp_size(r) : 0;
-	}
-	return bytes;
+	return atomic_load(&p->memory);
 }

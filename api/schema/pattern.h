@@ -14,7 +14,8 @@ extern "C" {
 struct regexp;
 
 enum {
-	/* Bytes that one expression may take, its automaton included; a definition with a larger one is refused. Go has no such limit. */
+	/* Bytes that one expression may take, its automaton included; a definition with a larger one is
+	 * refused. Go has no such limit. */
 	REGEXP_MEMORY_MAX = 2 * 1024 * 1024,
 	REGEXP_ERROR_SIZE = 512,
 };
@@ -24,31 +25,47 @@ struct regexp *regexp_new(const char *text, size_t n, char error[REGEXP_ERROR_SI
 struct regexp *regexp_free(struct regexp *r); /* NULL */
 /* Does it match anywhere in the text? By any thread. */
 bool regexp_matches(const struct regexp *r, const char *text, size_t n);
-/* Bytes of its program, without its automaton, which grows up to REGEXP_MEMORY_MAX. */
-size_t regexp_size(const struct regexp *r);
+/* Instructions of its program: matching takes at most as many steps for each byte of a text. */
+size_t regexp_length(const struct regexp *r);
+/* Bytes that it may take, its automaton included: up to REGEXP_MEMORY_MAX. */
+size_t regexp_memory(const struct regexp *r);
 
 #ifdef __cplusplus
 }
-#endif
+#else
+
+#include "base/str.h"
+
+#include <stdatomic.h>
 
 struct arena;
-struct str;
 struct pattern;
 
-/* The patterns of a compiled schema: each text once, compiled at its first use. */
+/* The patterns of a compiled schema, or of a definition that is judged: each text once, compiled at
+ * its first use. Zeroed at first; patterns_done() frees what was compiled. */
 struct patterns {
 	struct pattern *first;
 	size_t n;
+	atomic_size_t memory; /* bytes that the compiled ones may take, and those that could not be */
 };
 
 enum {
-	PATTERNS_KEPT_MAX = 32
-}; /* of one schema stay compiled, REGEXP_MEMORY_MAX bytes each; others are compiled for each use */
+	/* Bytes of all patterns of a schema, or of a definition that is judged. Patterns beyond that count as
+	 * "expression too large". A usual one takes 64 KiB. Real definitions have up to 20. */
+	PATTERNS_MEMORY_MAX = 16 * 1024 * 1024,
+	/* Different patterns of a schema, or of a definition that is judged: likewise. */
+	PATTERNS_MAX = 1024,
+};
 
-struct pattern *patterns_add(struct patterns *p, struct arena *a, const char *text, size_t n);
+struct pattern *patterns_add(struct patterns *p, struct arena *a, struct str text);
 void patterns_done(struct patterns *p);
-/* Where the expression cannot be compiled, false, and `error` has the reason; otherwise it is empty. */
-bool pattern_matches(struct pattern *p, const char *text, size_t n, char error[REGEXP_ERROR_SIZE]);
+/* NULL, or why the expression cannot be compiled, in Go's words; valid as long as the pattern. By any thread. */
+const char *pattern_error(struct pattern *p);
+/* Does it match anywhere in the text? False where it cannot be compiled. Adds what that may have
+ * cost to *ret_steps, in instructions for each byte. By any thread. */
+bool pattern_matches(struct pattern *p, struct str text, uint64_t *ret_steps);
 size_t patterns_memory(const struct patterns *p);
+
+#endif
 
 #endif

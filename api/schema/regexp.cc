@@ -49,15 +49,35 @@ const char *error_text(RE2::ErrorCode code)
 
 struct regexp {
 	RE2 re;
-	regexp(const re2::StringPiece &text, const RE2::Options &options) : re(text, options) {}
+	int64_t memory;
+	regexp(const re2::StringPiece &text, const RE2::Options &options) : re(text, options), memory(options.max_mem()) {}
 };
+
+namespace
+{
+/* Most expressions need little. RE2 takes for its automaton what it is given, and one whose program
+ * does not fit is tried again with more. NULL: out of memory. */
+regexp *compile(const re2::StringPiece &text)
+{
+	static const int64_t sizes[] = {64 * 1024, 512 * 1024, REGEXP_MEMORY_MAX};
+	RE2::Options options;
+	regexp *r = nullptr;
+	options.set_log_errors(false);
+	for (const int64_t size : sizes) {
+		delete r;
+		options.set_max_mem(size);
+		r = new (std::nothrow) regexp(text, options);
+		if (r == nullptr || r->re.error_code() != RE2::ErrorPatternTooLarge) {
+			break;
+		}
+	}
+	return r;
+}
+}
 
 struct regexp *regexp_new(const char *text, size_t n, char error[REGEXP_ERROR_SIZE])
 {
-	RE2::Options options;
-	options.set_log_errors(false);
-	options.set_max_mem(REGEXP_MEMORY_MAX);
-	regexp *r = new (std::nothrow) regexp(re2::StringPiece(text, n), options);
+	regexp *r = compile(re2::StringPiece(text, n));
 	if (r == nullptr) {
 		std::snprintf(error, REGEXP_ERROR_SIZE, "out of memory");
 		return nullptr;
@@ -85,8 +105,12 @@ bool regexp_matches(const struct regexp *r, const char *text, size_t n)
 	return r->re.Match(subject, 0, n, RE2::UNANCHORED, nullptr, 0);
 }
 
-size_t regexp_size(const struct regexp *r)
+size_t regexp_length(const struct regexp *r)
 {
-	const size_t bytes_of_instruction = 16;
-	return static_cast<size_t>(r->re.ProgramSize()) * bytes_of_instruction;
+	return static_cast<size_t>(r->re.ProgramSize());
+}
+
+size_t regexp_memory(const struct regexp *r)
+{
+	return static_cast<size_t>(r->memory);
 }

@@ -16,6 +16,7 @@ struct crd_options {
 	bool requires_atomic_sets;
 	bool requires_map_keys;
 	bool allows_bad_bundle; /* of conversion's certificates */
+	struct patterns *patterns; /* the caller's; of the whole definition */
 };
 
 /* Nodes that keep their JSON. Return how many errors they have added. */
@@ -63,7 +64,7 @@ struct form crd_form(const struct object *o);
 const struct json *form_next_schema(const struct form *f, uint32_t *at);
 const struct json *form_version(const struct form *f, struct str name); /* NULL: none of that name. f may be NULL */
 const struct json *version_schema(const struct json *version);          /* or NULL */
-const struct node *schema_node(const struct json *schema, struct arena *a, struct str *ret_error);
+const struct node *schema_node(const struct json *schema, struct patterns *patterns, struct arena *a, struct str *ret_error);
 /* old: NULL on create. */
 void crd_check_spec(const struct form *f, const struct form *old, struct crd_options options, struct field_errors *e);
 void crd_check_names(const struct json *names, struct str path, struct field_errors *e);

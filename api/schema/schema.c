@@ -42,7 +42,8 @@ int schema_compile(struct schema **ret, const struct json *openapi, struct arena
 	pthread_mutex_init(&s->lock, NULL);
 	s->root = &nothing;
 	if (openapi) {
-		struct node_reader judge = {.arena = a}, reader = {.arena = &s->arena, .patterns = &s->patterns};
+		struct node_reader judge = {.arena = a},
+				   reader = {.arena = &s->arena, .patterns = &s->patterns, .compiles = true};
 		const char *unsupported = node_unsupported(node_read(&judge, openapi));
 		if (unsupported) {
 			reader.kind = SCHEMA_UNSUPPORTED;

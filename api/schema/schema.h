@@ -24,6 +24,9 @@ enum {
 		12, /* a compiled schema takes at most so many times the bytes of its JSON; real ones take one to three */
 	SCHEMA_MEMORY_BASE = 64 * 1024,      /* bytes that any schema may take besides */
 	SCHEMA_STEPS_MAX = 20 * 1000 * 1000, /* pairs of a schema and a value that validation of one object looks at */
+	/* Instructions times bytes of a pattern's work that count as one step. So the patterns of one object
+	 * take seconds at most. */
+	PATTERN_STEPS_EACH = 512,
 };
 
 enum schema_error {

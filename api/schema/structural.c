@@ -105,14 +105,10 @@ static void check_values(const struct node *n, bool skips_any, bool skips_first_
 	if (c->not ) {
 		check_nested(c->not, false, level, &not, e);
 	}
-	if (c->pattern_text.n) {
-		char error[REGEXP_ERROR_SIZE];
-		struct regexp *r = regexp_new(c->pattern_text.p, c->pattern_text.n, error);
-		if (!r) {
-			field_invalid_str(e, path_of(e, at, "pattern"), c->pattern_text,
-				"must be a valid regular expression, but isn't: %s", error);
-		}
-		regexp_free(r);
+	const char *error = c->pattern ? pattern_error(c->pattern) : NULL;
+	if (error) {
+		field_invalid_str(e, path_of(e, at, "pattern"), c->pattern_text,
+			"must be a valid regular expression, but isn't: %s", error);
 	}
 }
 

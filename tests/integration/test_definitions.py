@@ -212,6 +212,26 @@ def test_bad_definitions_are_refused(server):
     assert server.get(DEFINITIONS).json["items"] == []
 
 
+def test_patterns_have_a_ceiling_together(server):
+    """Some take megabytes to compile. 2,000 of them, no two alike, kept a thread of the server busy for minutes."""
+    patterns = {f"a{i:03}": rf"^[\pL\pN]{{{20 + i}}}$" for i in range(30)} | {"z": "^usual$"}
+    schema = {"type": "object", "properties": {name: {"type": "string", "pattern": pattern} for name, pattern in patterns.items()}}
+    refused = server.post(DEFINITIONS, definition(schema=schema))
+    assert refused.status == 422
+    texts = {cause["field"].split("[")[1].split("]")[0]: cause["message"] for cause in refused.json["details"]["causes"]}
+    assert "error parsing regexp: expression too large" in texts["a029"]
+    assert "error parsing regexp: expression too large" in texts["z"]  # it is not even tried
+    assert "a000" not in texts
+    # So each of a schema's patterns stays compiled, and a list's items need not compile it anew.
+    texts = {f"b{i}": {"type": "array", "items": {"type": "string", "pattern": f"^[a-z]{{1,{i + 1}}}$"}} for i in range(100)}
+    assert server.post(DEFINITIONS, definition(schema={"type": "object", "properties": texts})).status == 201
+    items = {f"b{i}": ["x"] * 1000 for i in range(100)}
+    assert server.post(WIDGETS, {**widget("a"), **items}).status == 201
+    items["b99"].append("X")
+    wrong = server.post(WIDGETS, {**widget("b"), **items})
+    assert (wrong.status, wrong.json["details"]["causes"][0]["field"]) == (422, "b99[1000]")
+
+
 def apply(server, name, manager, spec, **query):
     body = json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}).encode()
     more = "".join(f"&{k}={v}" for k, v in query.items())

@@ -68,12 +68,14 @@ static struct str show_texts(const struct json *list)
 	return arena_dup(&arena, buf_str(&out));
 }
 
+static struct patterns patterns;
+
 /* Structural schemas of tests have no JSON for "no schema". */
 static const struct node *read_schema(const struct json *row, struct str *ret_error)
 {
 	static const struct node none;
 	const struct json *schema = json_gets(row, "schema");
-	struct node_reader reader = {.arena = &arena};
+	struct node_reader reader = {.arena = &arena, .patterns = &patterns};
 	if (!schema || schema->kind == JSON_NULL) {
 		return &none;
 	}
@@ -227,6 +229,7 @@ static void test_vectors__same_answers(void **state _unused_)
 			fprintf(stderr, "line %zu: " STR_FMT " %.*s\n", n + 1, STR_ARG(wrong), (int)MIN(length, 3000), line);
 		}
 		n++;
+		patterns_done(&patterns); /* they lie in the arena */
 		arena_clear(&arena);
 	}
 	free(line);

@@ -192,6 +192,41 @@ static void test_regexp__go_words(void **state _unused_)
 	assert_null(regexp_free(r));
 }
 
+/* One request could keep a thread for minutes: each of 2,000 such patterns takes tens of milliseconds
+ * to compile, and each item of a list compiled its pattern anew. */
+static void test_patterns__have_a_ceiling(void **state _unused_)
+{
+	struct patterns p = {0};
+	struct arena a;
+	uint64_t steps = 0;
+	size_t n_refused = 0;
+	arena_init(&a, 1 << 20);
+	struct pattern *usual = patterns_add(&p, &a, STR("^[a-z]+$"));
+	assert_null(pattern_error(usual));
+	size_t memory = patterns_memory(&p);
+	assert_true(memory > 0);
+	assert_ptr_equal(patterns_add(&p, &a, STR("^[a-z]+$")), usual);
+	assert_true(pattern_matches(usual, STR("abc"), &steps));
+	assert_true(steps > 0);
+	assert_int_equal(patterns_memory(&p), memory);
+	for (int i = 0; i < 100; i++) {
+		n_refused += pattern_error(patterns_add(&p, &a, arena_printf(&a, "^[\\pL\\pN]{2%02d}$", i))) != NULL;
+		assert_true(patterns_memory(&p) <= PATTERNS_MEMORY_MAX + REGEXP_MEMORY_MAX);
+	}
+	assert_true(n_refused >= 90);
+	struct pattern *beyond = patterns_add(&p, &a, STR("b"));
+	assert_string_equal(pattern_error(beyond), "error parsing regexp: expression too large");
+	assert_false(pattern_matches(beyond, STR("b"), &steps));
+	for (int i = 0; i < 2 * PATTERNS_MAX; i++) {
+		patterns_add(&p, &a, arena_printf(&a, "x%d", i));
+	}
+	assert_int_equal(p.n, PATTERNS_MAX);
+	assert_non_null(pattern_error(patterns_add(&p, &a, STR("one more"))));
+	assert_true(pattern_matches(usual, STR("abc"), &steps)); /* those before still work */
+	patterns_done(&p);
+	arena_done(&a);
+}
+
 static const char definition[] =
 	"{\"metadata\":{\"name\":\"widgets.example.com\"},\"spec\":{\"group\":\"example.com\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"widgets\","
 	"\"kind\":\"Widget\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\","
@@ -255,6 +290,7 @@ int main(void)
 		TEST_TREE(test_compile__ceilings),
 		TEST_TREE(test_compile__counted),
 		TEST_TREE(test_regexp__go_words),
+		TEST_TREE(test_patterns__have_a_ceiling),
 		TEST_TREE(test_crd__defaults_and_warnings),
 		TEST_TREE(test_crd__conditions),
 	};
