@@ -9,17 +9,23 @@
 
 /* ---- the report ---- */
 
-enum { LINE_MAX_BYTES = 64 << 20 };
+enum {
+	LINE_MAX_BYTES = 64 << 20,
+	DEFINED_MAX_BYTES =
+		16 << 20, /* counts of what definitions describe: 10,000 of them need 2 MiB, or 16 with the longest names */
+};
 
 void fsck_report_init(struct fsck_report *r, FILE *out, bool is_json)
 {
 	*r = (struct fsck_report){.out = out, .is_json = is_json};
 	buf_init(&r->line, LINE_MAX_BYTES);
+	buf_init(&r->defined, DEFINED_MAX_BYTES);
 }
 
 void fsck_report_done(struct fsck_report *r)
 {
 	buf_done(&r->line);
+	buf_done(&r->defined);
 }
 
 static void report_flush(struct fsck_report *r)
@@ -121,17 +127,39 @@ static void write_count(struct fsck_report *r, struct str resource, struct str v
 	}
 }
 
-static void write_census(struct fsck_report *r)
+static void write_counts(struct fsck_report *r, const struct kind *k, const struct fsck_counts *counts)
 {
 	_cleanup_(arena_done) struct arena a;
 	arena_init(&a, 1 << 20);
+	struct str resource = kind_group_resource(k, &a);
+	for (size_t i = 0; i < k->n_versions; i++) {
+		write_count(r, resource, version_api_version(&k->versions[i], &a), counts->stored[i]);
+	}
+	write_count(r, resource, STR(""), counts->unknown);
+}
+
+void fsck_report_count(struct fsck_report *r, const struct kind *k, const struct fsck_counts *counts)
+{
+	assert(k->life && r->line.n == 0);
+	write_counts(r, k, counts);
+	if (r->line.n <= DEFINED_MAX_BYTES - r->defined.n) {
+		buf_add_str(&r->defined, buf_str(&r->line));
+	} else {
+		r->n_left_out++;
+	}
+	buf_clear(&r->line);
+}
+
+/* Kinds of definitions come first, since their counts are there already. */
+static void write_census(struct fsck_report *r)
+{
+	buf_add_str(&r->line, buf_str(&r->defined));
 	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		struct str resource = kind_group_resource(k, &a);
-		for (size_t d = 0; d < k->n_versions; d++) {
-			write_count(r, resource, version_api_version(&k->versions[d], &a), r->census.stored[i][d]);
-		}
-		write_count(r, resource, STR(""), r->census.unknown[i]);
+		write_counts(r, kind_at(i), &r->census[i]);
+	}
+	if (r->n_left_out > 0 && !r->is_json) {
+		buf_printf(
+			&r->line, "%llu more resources of definitions: not counted here\n", (unsigned long long)r->n_left_out);
 	}
 }
 

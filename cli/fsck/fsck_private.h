@@ -28,10 +28,10 @@ struct fsck_finding {
 	bool is_repaired;
 };
 
-/* How many objects are stored in which version, by kind->index. */
-struct fsck_census {
-	uint64_t stored[KIND_COUNT_MAX][KIND_VERSIONS_MAX];
-	uint64_t unknown[KIND_COUNT_MAX]; /* in versions that are not known here */
+/* How many objects of a kind are stored in which version. */
+struct fsck_counts {
+	uint64_t stored[KIND_VERSIONS_MAX];
+	uint64_t unknown; /* in versions that are not known here */
 };
 
 struct fsck_report {
@@ -39,12 +39,16 @@ struct fsck_report {
 	bool is_json;
 	struct buf line;
 	uint64_t n_keys, n_objects, n_findings, n_repaired;
-	struct fsck_census census;
-	size_t n_counts; /* private: counts written so far */
+	struct fsck_counts census[KIND_COUNT_MAX]; /* by kind->index */
+	struct buf defined;  /* private: the counts of kinds that definitions describe, as they will be written */
+	size_t n_counts;     /* private: counts written so far */
+	uint64_t n_left_out; /* kinds whose counts have no room in `defined` */
 };
 
 void fsck_report_init(struct fsck_report *r, FILE *out, bool is_json);
 void fsck_report_done(struct fsck_report *r);
+/* Takes the counts of a kind that a definition describes. */
+void fsck_report_count(struct fsck_report *r, const struct kind *k, const struct fsck_counts *counts);
 /* Text from etcd is shown with its control characters escaped. */
 void fsck_report_add(struct fsck_report *r, const struct fsck_finding *f);
 /* Writes the census and the totals of what was read at that revision. Returns false if not
@@ -63,7 +67,18 @@ struct fsck_options {
  * -EIO with a sentence in err. */
 int fsck_walk(const struct fsck_options *options, struct fsck_report *report, int64_t *ret_revision, struct buf *err);
 
-enum { QUESTIONS_AT_ONCE = 128 }; /* bounds the memory of answers, each of which may be a whole object */
+enum {
+	QUESTIONS_AT_ONCE = 128,     /* bounds the memory of answers, each of which may be a whole object */
+	DEFINITION_NAME_BYTES = 253, /* of a definition's name, as of all names of that form */
+};
+
+/* The definition of the resource whose keys are being read, or its absence. */
+struct fsck_definition {
+	struct buf name;         /* RESOURCE.GROUP; empty: of none */
+	const struct kind *kind; /* NULL: none is described, and problem says why */
+	const char *problem;     /* "does not exist" */
+	struct fsck_counts counts;
+};
 
 struct fsck {
 	struct storage *storage;
@@ -78,6 +93,7 @@ struct fsck {
 	struct arena seen;      /* holds them */
 	struct progress progress;
 	struct base_shelf shelf; /* of what stored values continue */
+	struct fsck_definition definition;
 	struct buf err;
 };
 
@@ -113,6 +129,16 @@ int fsck_decode(struct fsck *f, struct object **ret, const struct kind *k, const
 /* The same at another revision; 0: the present one. Writes no sentence. */
 int fsck_decode_at(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, int64_t revision,
 	struct arena *a);
+
+/* ---- fsck_definition.c ---- */
+
+void fsck_definition_init(struct fsck_definition *d);
+/* Ends the present one: no question waits. */
+void fsck_definition_done(struct fsck *f);
+/* Finds the kind of an object's key that a definition describes. It lives until the next call. NULL: there is none, and
+ * f->definition says why. 0, or -EIO with a sentence in f->err. */
+int fsck_defined_kind(struct fsck *f, const struct key_parts *parts, const struct kind **ret);
+int fsck_check_definition(struct fsck *f, const struct subject *s);
 
 /* Every check of one object. */
 int fsck_check_object(struct fsck *f, const struct subject *s);

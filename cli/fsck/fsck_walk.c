@@ -302,6 +302,7 @@ static int (*const checks[])(struct fsck *f, const struct subject *s) = {
 	check_state_revision,
 	check_history,
 	check_revision,
+	fsck_check_definition,
 	fsck_check_entries,
 };
 
@@ -326,6 +327,12 @@ static bool read_id(const struct kind *k, struct str rest, struct object_id *ret
 	return name.n > 0 && !str_contains(name, STR("/"));
 }
 
+static struct fsck_counts *fsck_counts_of(struct fsck *f, const struct kind *k)
+{
+	assert(k->life ? k == f->definition.kind : k->index < KIND_COUNT_MAX);
+	return k->life ? &f->definition.counts : &f->report.census[k->index];
+}
+
 static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv)
 {
 	const struct kind *k = s->id.kind;
@@ -340,7 +347,7 @@ static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv
 			r == -ENOENT ? "does not exist" : "is damaged");
 	} else if (r == OBJECT_WRONG_VERSION) {
 		struct str version = object_stored_version(kv->value, &f->page);
-		f->report.census.unknown[k->index]++;
+		fsck_counts_of(f, k)->unknown++;
 		fsck_find(f, "version", s->title, kv->key, "it is stored as \"" STR_FMT "\", a version that is not known here",
 			STR_ARG(version));
 	} else if (r) {
@@ -374,6 +381,17 @@ static void check_base(struct fsck *f, const struct storage_kv *kv, struct str n
 	}
 }
 
+static void find_no_kind(struct fsck *f, struct str key)
+{
+	const struct fsck_definition *d = &f->definition;
+	if (d->problem) {
+		fsck_find(f, "shape", key, key, "no kind is stored there: the CustomResourceDefinition " STR_FMT " %s",
+			STR_ARG(buf_str(&d->name)), d->problem);
+	} else {
+		fsck_find(f, "shape", key, key, "no kind is stored there");
+	}
+}
+
 static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct str directory)
 {
 	struct subject *s = arena_new(&f->page, struct subject);
@@ -384,8 +402,11 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 		return 0;
 	}
 	const struct kind *k = kind_by_hub(parts.group, parts.resource);
+	if (!k && fsck_defined_kind(f, &parts, &k)) {
+		return -EIO;
+	}
 	if (!k) {
-		fsck_find(f, "shape", kv->key, kv->key, "no kind is stored there");
+		find_no_kind(f, kv->key);
 		return 0;
 	}
 	if (!read_id(k, parts.rest, &s->id)) {
@@ -399,7 +420,7 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 	if (r) {
 		return r == -EIO ? r : 0;
 	}
-	f->report.census.stored[k->index][s->object->stored_version - k->versions]++;
+	fsck_counts_of(f, k)->stored[s->object->stored_version - k->versions]++;
 	return fsck_check_object(f, s);
 }
 
@@ -500,10 +521,13 @@ int fsck_walk(const struct fsck_options *options, struct fsck_report *report, in
 		.shelf = {.storage = options->storage, .prefix = options->prefix}};
 	_cleanup_(mem_freep) char *directory = mem_printf(STR_FMT "/", STR_ARG(options->prefix));
 	buf_init(&f.err, 64 * 1024);
+	fsck_definition_init(&f.definition);
 	arena_init(&f.page, (size_t)256 << 20);
 	arena_init(&f.seen, (size_t)2 << 30);
 	progress_init(&f.progress, "checked", "keys", 0);
 	int r = fsck_read_all(&f, str_of(directory));
+	f.n_questions = 0; /* of a page that was not read to its end */
+	fsck_definition_done(&f);
 	progress_clear(&f.progress);
 	buf_add_str(err, buf_str(&f.err));
 	*report = f.report;

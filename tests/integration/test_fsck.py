@@ -337,3 +337,113 @@ def test_fsck__says_when_it_cannot_read(folder):
     nothing = fsck("--data-dir", folder)
     assert nothing.returncode == 1 and "no directory of an annals up" in nothing.stderr
     assert not list(folder.iterdir())
+
+
+def definition(plural, kind, *versions, group="example.com", scope="Namespaced"):
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": scope, "names": {"plural": plural, "kind": kind},
+                     "versions": [{"name": name, "served": True, "storage": i == 0, "schema": {"openAPIV3Schema": schema}} for i, name in enumerate(versions)]}}
+
+
+class Defined:
+    """Two definitions on both sides of their own group, with objects: widgets of v1 and v1beta1, and alone one of the cluster."""
+
+    DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+    def __init__(self, world):
+        self.world = world
+        for what in (definition("widgets", "Widget", "v1", "v1beta1"), definition("alone", "Alone", "v1", group="aaa.example", scope="Cluster")):
+            assert world.server.post(self.DEFINITIONS, what).status == 201
+        for name in ("a", "b"):
+            assert world.server.post(self.WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": 1}}).status == 201
+        assert world.server.post("/apis/aaa.example/v1/alone", {"apiVersion": "aaa.example/v1", "kind": "Alone", "metadata": {"name": "x"}}).status == 201
+
+    def change(self, name, change):
+        self.world.change(f"/annals/objects/apiextensions.k8s.io/customresourcedefinitions/{name}", change)
+
+
+WIDGET = "/annals/objects/example.com/widgets/default/"
+
+
+@pytest.fixture
+def defined(world):
+    return Defined(world)
+
+
+def test_fsck__knows_objects_of_definitions(defined):
+    world = defined.world
+    assert world.findings() == []
+    world.change(WIDGET + "b", lambda thing: thing.update(apiVersion="example.com/v1beta1"))
+    assert world.findings() == [], "every version of the definition will do"
+    report = json.loads(world.fsck("-o", "json").stdout)
+    counts = {(count["resource"], count["version"]): count["count"] for count in report["stored"]}
+    assert len(counts) == len(report["stored"])
+    assert [counts[of] for of in (("widgets.example.com", "example.com/v1"), ("widgets.example.com", "example.com/v1beta1"), ("alone.aaa.example", "aaa.example/v1"),
+                                  ("customresourcedefinitions.apiextensions.k8s.io", "apiextensions.k8s.io/v1"))] == [1, 1, 1, 2]
+    assert "widgets.example.com: 1 stored as example.com/v1beta1\n" in world.fsck().stdout
+
+
+def test_fsck__finds_damaged_objects_of_definitions(defined):
+    world = defined.world
+    uid = json.loads(world.stored(WIDGET + "a")[WIDGET + "a"])["metadata"]["uid"]
+    world.change(WIDGET + "b", lambda thing: thing["metadata"].update(uid=uid))
+    for name, value in (("c", "{"), ("d", '{"kind":"Alone","apiVersion":"example.com/v1"}'), ("e/f", "{}")):
+        world.put(WIDGET + name, value)
+    world.put(WIDGET + "g", json.dumps({**json.loads(world.stored(WIDGET + "a")[WIDGET + "a"]), "apiVersion": "example.com/v7"}))
+    world.put("/annals/objects/aaa.example/alone/default/x", "{}")
+    title = "widgets.example.com default/"
+    wrong = [("shape", "/annals/objects/aaa.example/alone/default/x"), ("uid", title + "b"), ("value", title + "c"), ("value", title + "d"),
+             ("shape", WIDGET + "e/f"), ("version", title + "g")]
+    assert world.findings("--repair") == wrong
+    assert world.findings() == wrong, "objects are not its to repair"
+    assert "widgets.example.com: 1 stored in a version that is not known here\n" in world.fsck().stdout
+
+
+def test_fsck__finds_objects_without_a_definition(defined):
+    world = defined.world
+    world.server.stop()  # it would establish the definition again
+    world.put("/annals/objects/example.com/gadgets/default/a", "{}")
+    world.put("/annals/objects/core/gadgets/default/a", "{}")
+    defined.change("alone.aaa.example", lambda thing: thing["status"].update(conditions=[]))
+    world.put("/annals/objects/apiextensions.k8s.io/customresourcedefinitions/broken.example.com", "{")
+    world.put("/annals/objects/example.com/broken/default/a", "{}")
+    assert world.findings() == [("shape", "/annals/objects/aaa.example/alone/x"), ("value", "customresourcedefinitions.apiextensions.k8s.io broken.example.com"),
+                                ("shape", "/annals/objects/core/gadgets/default/a"), ("shape", "/annals/objects/example.com/broken/default/a"),
+                                ("shape", "/annals/objects/example.com/gadgets/default/a")]
+    said = world.fsck().stdout
+    for name, why in (("gadgets.example.com", "does not exist"), ("alone.aaa.example", "is not established"), ("broken.example.com", "cannot be read")):
+        assert f"no kind is stored there: the CustomResourceDefinition {name} {why}\n" in said
+    assert "/annals/objects/core/gadgets/default/a: no kind is stored there\n" in said
+
+
+def test_fsck__finds_definitions_that_contradict_themselves(defined):
+    world = defined.world
+    world.server.stop()
+    title = "customresourcedefinitions.apiextensions.k8s.io "
+    defined.change("alone.aaa.example", lambda thing: thing["spec"]["names"].update(plural="others"))
+    assert world.findings() == [("definition", title + "alone.aaa.example")], "its accepted names stay"
+    assert "it describes others.aaa.example" in world.fsck().stdout
+    defined.change("alone.aaa.example", lambda thing: (thing["spec"]["names"].update(plural="alone"), thing["status"].update(storedVersions=["v1", "v0"])))
+    defined.change("widgets.example.com", lambda thing: thing["status"].update(storedVersions=["v1beta1"]))
+    assert world.findings() == [("definition", title + "alone.aaa.example"), ("definition", title + "widgets.example.com")]
+    said = world.fsck().stdout
+    assert "its status.storedVersions has v0, which spec.versions does not have" in said
+    assert "its status.storedVersions leaves out the version that is stored" in said
+    defined.change("alone.aaa.example", lambda thing: thing["status"].update(storedVersions=["v1"]))
+    defined.change("widgets.example.com", lambda thing: thing["status"].update(storedVersions=["v1"], acceptedNames={}))
+    assert world.findings() == [("definition", title + "widgets.example.com"), ("shape", WIDGET + "a"), ("shape", WIDGET + "b")]
+    assert "it is established, but its names or versions describe no kind" in world.fsck().stdout
+
+
+def test_fsck__reads_page_after_page_of_many_definitions(world):
+    """Objects of sixty kinds, a page of keys each for some; the count of each is whole."""
+    for i in range(60):
+        kind = f"Kind{i:02}"
+        assert world.server.post(Defined.DEFINITIONS, definition(f"kind{i:02}s", kind, "v1")).status == 201
+        for n in range(1 + (i % 20 == 7) * 150):
+            assert world.server.post(f"/apis/example.com/v1/namespaces/default/kind{i:02}s", {"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": f"n{n}"}}).status == 201
+    assert world.findings() == []
+    counts = {count["resource"]: count["count"] for count in json.loads(world.fsck("-o", "json").stdout)["stored"]}
+    assert [counts[f"kind{i:02}s.example.com"] for i in range(60)] == [1 + (i % 20 == 7) * 150 for i in range(60)]
