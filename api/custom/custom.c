@@ -98,6 +98,19 @@ static struct json *part_of(const struct json *in, bool wants_head, struct arena
 	return out;
 }
 
+/* The head of one object with the rest of the other. */
+static struct json *with_fields_of(const struct json *head, const struct json *rest, struct arena *a)
+{
+	struct json *out = part_of(head, true, a);
+
+	for (uint32_t i = 0; i < rest->n; i++) {
+		if (!is_head(rest->members[i].name)) {
+			json_add(a, out, rest->members[i].name, rest->members[i].value);
+		}
+	}
+	return out;
+}
+
 static int custom_normalize(struct json **ret, const struct kind *k, const struct version *v, const struct json *in,
 	struct arena *a, struct decode_report *report, struct str *ret_error)
 {
@@ -120,13 +133,9 @@ static int custom_normalize(struct json **ret, const struct kind *k, const struc
 		}
 		whole = schema_default(cv->schema, whole, a);
 	}
-	*ret = json_object(a);
-	json_add(a, *ret, STR("metadata"), json_gets(head, "metadata"));
-	for (uint32_t i = 0; i < whole->n; i++) {
-		if (!is_head(whole->members[i].name)) {
-			json_add(a, *ret, whole->members[i].name, whole->members[i].value);
-		}
-	}
+	struct json *metadata = json_object(a);
+	json_add(a, metadata, STR("metadata"), json_gets(head, "metadata"));
+	*ret = with_fields_of(metadata, whole, a);
 	return 0;
 }
 
@@ -138,25 +147,51 @@ static const struct type *custom_type_of(const struct kind *k, const struct vers
 	return s ? schema_type(s) : &type_custom_open;
 }
 
+static struct json *restore_by(const struct schema *s, struct json *object, struct arena *a)
+{
+	return s ? schema_default(s, schema_restore(s, object, a), a) : object;
+}
+
+/* First as the version that it was stored in, which may be a former storage version, then as the present one: so it is shown as
+ * the next write would store it. */
 static struct json *custom_restore(const struct kind *k, const struct json *stored, struct arena *a)
 {
-	const struct schema *s = custom_of(k)->versions[k->storage_version].schema;
+	const struct version *v = kind_version(k, json_text(json_gets(stored, "apiVersion")));
 	struct json *in = (struct json *)(uintptr_t)stored;
 
-	return s ? schema_default(s, schema_restore(s, in, a), a) : in;
+	if (v && v->is_narrowed) {
+		in = restore_by(custom_version_of(k, v)->schema, in, a);
+	}
+	return restore_by(custom_of(k)->versions[k->storage_version].schema, in, a);
 }
 
-static void custom_settle(struct object *o, struct arena *a)
+static struct json *custom_narrow(const struct kind *k, const struct version *v, const struct json *whole, struct arena *a)
 {
-	o->fields = schema_normal(o->fields, a);
-}
+	const struct schema *s = custom_version_of(k, v)->schema;
+	struct json *in = (struct json *)(uintptr_t)whole;
 
-/* ---- rules ---- */
+	return s ? with_fields_of(whole, schema_restore(s, in, a), a) : in;
+}
 
 static const struct version *shown_version(const struct object *o)
 {
 	return o->version ? o->version : kind_storage_version(o->kind);
 }
+
+/* Fields that the storage version does not know go, and its defaults come. They would come with the next reading, and a write
+ * that changes nothing must find what it would write. */
+static void custom_settle(struct object *o, struct arena *a)
+{
+	const struct version *v = kind_storage_version(o->kind);
+
+	if (shown_version(o)->is_narrowed) {
+		struct json *whole = restore_by(custom_version_of(o->kind, v)->schema, object_to_json(o, v, a), a);
+		o->fields = part_of(whole, false, a);
+	}
+	o->fields = schema_normal(o->fields, a);
+}
+
+/* ---- rules ---- */
 
 /* The parts that rules look at: the schema of the version that is shown, and the scale. No schema: there are no rules. */
 struct judged {
@@ -204,31 +239,41 @@ static void custom_validate_status(const struct object *o, const struct object *
 	}
 }
 
-static bool is_same_but_status(const struct object *o, const struct object *old)
+static bool has_same_fields(const struct json *mine, const struct json *other, bool is_status_ignored)
 {
-	const struct json *sides[] = {o->fields, old->fields};
-
-	for (size_t side = 0; side < ARRAY_SIZE(sides); side++) {
-		const struct json *mine = sides[side], *other = sides[1 - side];
-		for (uint32_t i = 0; i < mine->n; i++) {
-			struct str name = mine->members[i].name;
-			const struct json *same = json_get(other, name);
-			if (!str_is(name, "status") && (!same || !json_equal(mine->members[i].value, same))) {
-				return false;
-			}
+	for (uint32_t i = 0; i < mine->n; i++) {
+		struct str name = mine->members[i].name;
+		const struct json *same = json_get(other, name);
+		if (!(is_status_ignored && str_is(name, "status")) && (!same || !json_equal(mine->members[i].value, same))) {
+			return false;
 		}
 	}
 	return true;
 }
 
+/* Both as the version shows them through which the new one was sent: fields that it does not know are no change. */
+static bool bumps_generation(const struct object *o, const struct object *old, bool is_status_ignored)
+{
+	const struct version *v = shown_version(o);
+	const struct json *is = o->fields, *was = old->fields;
+	_cleanup_(arena_done) struct arena a;
+
+	arena_init(&a, SIZE_MAX / 2);
+	if (v->is_narrowed) {
+		is = part_of(object_to_json(o, v, &a), false, &a);
+		was = part_of(object_to_json(old, v, &a), false, &a);
+	}
+	return !has_same_fields(is, was, is_status_ignored) || !has_same_fields(was, is, is_status_ignored);
+}
+
 static bool bumps_generation_beside_status(const struct object *o, const struct object *old)
 {
-	return !is_same_but_status(o, old);
+	return bumps_generation(o, old, true);
 }
 
 static bool bumps_generation_of_all(const struct object *o, const struct object *old)
 {
-	return !json_equal(o->fields, old->fields);
+	return bumps_generation(o, old, false);
 }
 
 static void set_status(struct object *o, struct json *status, struct arena *a)
@@ -353,7 +398,7 @@ static void custom_write_cell(const struct object *o, const struct version *v, s
 		c->cell(o, now_s, out);
 		return;
 	}
-	const struct json *j = jsonpath_first(cv->paths[column], object_to_json(o, kind_storage_version(o->kind), &a));
+	const struct json *j = jsonpath_first(cv->paths[column], object_to_json(o, v, &a));
 	if (!j || j->kind == JSON_NULL) {
 		buf_adds(out, "null");
 	} else if (str_is(str_of(c->type), "date")) {
@@ -489,6 +534,18 @@ static const char *definition_name(struct maker *m, const struct version *v)
 	return keep(m, arena_printf(m->a, STR_FMT ".%s.%s", STR_ARG(reversed), v->name, m->c->kind.kind));
 }
 
+static const struct json *stored_spec(const struct maker *m)
+{
+	const struct json *in = json_gets(m->spec, "versions"), *each;
+
+	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
+		if (member_is_true(each, "storage")) {
+			return each;
+		}
+	}
+	return NULL;
+}
+
 static void make_version(struct maker *m, struct version *v, struct custom_version *cv, const struct json *in)
 {
 	*v = (struct version){
@@ -498,6 +555,8 @@ static void make_version(struct maker *m, struct version *v, struct custom_versi
 		.deprecation = deprecation_of(m, in),
 	};
 	v->definition = definition_name(m, v);
+	v->is_narrowed = !json_equal(json_gets(in, "schema"), json_gets(stored_spec(m), "schema"));
+	m->c->kind.narrow = v->is_narrowed ? custom_narrow : m->c->kind.narrow;
 	make_version_rules(m, cv, in);
 }
 
@@ -520,18 +579,6 @@ static bool make_versions(struct maker *m)
 		}
 	}
 	return k->n_versions > 0 && k->n_versions == n;
-}
-
-static const struct json *stored_spec(const struct maker *m)
-{
-	const struct json *in = json_gets(m->spec, "versions"), *each;
-
-	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
-		if (member_is_true(each, "storage")) {
-			return each;
-		}
-	}
-	return NULL;
 }
 
 static void make_selectable(struct maker *m)
@@ -650,7 +697,7 @@ static bool make(struct maker *m, const struct object *definition)
 	if (!*k->kind || !*k->resource || !make_versions(m)) {
 		return false;
 	}
-	k->restore = m->c->versions[0].schema ? custom_restore : NULL;
+	k->restore = m->c->versions[0].schema || k->narrow ? custom_restore : NULL;
 	make_selectable(m);
 	make_subresources(m);
 	return true;

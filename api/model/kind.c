@@ -417,6 +417,25 @@ bool version_stores_hub(const struct version *v, const struct kind *k)
 	return v == &k->versions[0] || !v->from_hub;
 }
 
+bool version_shows_hub(const struct version *v)
+{
+	return !v->from_hub && !v->is_narrowed;
+}
+
+struct json *version_show(const struct kind *k, const struct version *v, const struct json *hub, struct arena *a)
+{
+	assert(!v->is_narrowed || (k->narrow && !v->from_hub));
+	if (v->is_narrowed) {
+		return k->narrow(k, v, hub, a);
+	}
+	return v->from_hub ? v->from_hub(hub, a) : (struct json *)(uintptr_t)hub;
+}
+
+bool version_knows(const struct kind *k, const struct version *v, const struct json *whole, struct arena *a)
+{
+	return !k->narrow || json_equal(k->narrow(k, v, whole, a), whole);
+}
+
 bool kind_is_stored(const struct kind *k)
 {
 	return !k->extension;

@@ -39,6 +39,7 @@ struct version {
 	const char *definition;   /* OpenAPI name of the object at this version */
 	bool standalone_only;
 	bool is_unserved;        /* known to the storage alone */
+	bool is_narrowed;        /* shows the hub form as the kind's `narrow` leaves it; the three below are NULL */
 	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
 	/* All three NULL: the version shows the hub form as it is (reads then never parse). Whole objects in normal form; the
 	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. Of the first version they are for
@@ -282,6 +283,9 @@ struct kind {
 	void (*settle)(struct object *o, struct arena *a);
 	/* With a life: the type of whole objects at a version, for patches and ownership. It lives as long as the kind. */
 	const struct type *(*type_of)(const struct kind *k, const struct version *v);
+	/* With a life, and versions whose fields differ: a whole object without the fields that the version does not know. NULL: all
+	 * versions know the same fields. */
+	struct json *(*narrow)(const struct kind *k, const struct version *v, const struct json *whole, struct arena *a);
 	/* With a life: the columns of a version. NULL: those of the kind. */
 	const struct column *(*columns_of)(const struct kind *k, const struct version *v, size_t *ret_n);
 	/* With a life: writes the cell of that column of the version; and returns the value of that selectable
@@ -346,6 +350,11 @@ struct str version_api_version(const struct version *v, struct arena *a); /* "ap
 void version_write_api_version(const struct version *v, struct buf *out);
 /* Is what is stored in this version the hub form itself? The first version's is, also where that version shows less: nothing is lost there. */
 bool version_stores_hub(const struct version *v, const struct kind *k);
+bool version_shows_hub(const struct version *v); /* as it is: readers need not parse it */
+/* The hub form as clients of the version see it. */
+struct json *version_show(const struct kind *k, const struct version *v, const struct json *hub, struct arena *a);
+/* Does the version know all fields of that whole object, which is in another version's form? */
+bool version_knows(const struct kind *k, const struct version *v, const struct json *whole, struct arena *a);
 bool kind_is_stored(const struct kind *k);                  /* rather than only answered */
 const struct version *kind_storage_version(const struct kind *k); /* as declared: storage_version */
 

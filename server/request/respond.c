@@ -373,13 +373,13 @@ struct str show_body(const struct cached *o, const struct version *v, struct are
 	struct buf out;
 	size_t at;
 
-	if (!v->from_hub) {
+	if (version_shows_hub(v)) {
 		return join_pieces(o, v, a);
 	}
 	if (json_parse(&hub, a, cached_text(o, a), BODY_JSON_LIMITS, &at)) {
 		return cached_body(o, a);
 	}
-	shown = json_copy(a, v->from_hub(hub, a));
+	shown = json_copy(a, version_show(o->kind, v, hub, a));
 	json_remove(shown, STR("kind"));
 	json_remove(shown, STR("apiVersion"));
 	buf_init(&out, RESPONSE_CEILING);
@@ -433,7 +433,7 @@ static bool is_plain(const struct request *q, size_t n)
 {
 	const struct media *m = &q->media;
 
-	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.body_version->from_hub &&
+	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && version_shows_hub(q->route.body_version) &&
 		!(m->accepts_gzip && n >= GZIP_MIN_BYTES);
 }
 

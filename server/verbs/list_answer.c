@@ -838,8 +838,8 @@ static void reply_listing_protobuf(struct request *q, struct listing *listing, s
 void reply_listing(struct request *q, struct listing *l)
 {
 	assert(l->snapshot && l->n_items <= l->cap_items);
-	bool is_plain =
-		q->media.as == AS_OBJECT && q->media.format == MEDIA_JSON && !q->media.pretty && !q->route.version->from_hub;
+	bool is_plain = q->media.as == AS_OBJECT && q->media.format == MEDIA_JSON && !q->media.pretty &&
+		version_shows_hub(q->route.version);
 
 	if (is_plain) {
 		reply_list_plain(q, l);

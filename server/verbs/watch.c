@@ -189,7 +189,7 @@ static void watching_show(struct watching *w, enum watch_type type, const struct
 {
 	if (w->q->media.format == MEDIA_PROTOBUF) {
 		watching_show_protobuf(w, type, o);
-	} else if (w->q->media.as == AS_OBJECT && !w->q->route.version->from_hub) {
+	} else if (w->q->media.as == AS_OBJECT && version_shows_hub(w->q->route.version)) {
 		watching_show_plain(w, type, o);
 	} else {
 		watching_show_made(w, type, o);

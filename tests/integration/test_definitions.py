@@ -181,6 +181,92 @@ def test_a_changed_schema_shows_stored_objects_as_it_says(serve, server, store):
     assert again.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "red", "extra": "x"}
 
 
+NARROW = f"/apis/{GROUP}/v2/namespaces/default/widgets"
+
+
+def two_versions(**fields):
+    """v1, which is stored, has size and color; v2 has size, and what is given."""
+    both = definition(subresources={"status": {}}, additionalPrinterColumns=[{"name": "Color", "type": "string", "jsonPath": ".spec.color"}])
+    schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "spec": {"type": "object", "properties": {"size": {"type": "integer", "maximum": 100}, **fields}}}}
+    both["spec"]["versions"].append({**both["spec"]["versions"][0], "name": "v2", "storage": False, "schema": {"openAPIV3Schema": schema}})
+    return both
+
+
+def narrow(name, **spec):
+    return {**widget(name, **spec), "apiVersion": f"{GROUP}/v2"}
+
+
+def test_each_version_shows_the_fields_of_its_schema(server, other):
+    create(server, two_versions(label={"type": "string"}))
+    start = server.post(WIDGETS, widget("a", color="blue")).json["metadata"]["resourceVersion"]
+    for replica in (server, other):
+        assert replica.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "blue"}
+        assert replica.get(f"{NARROW}/a").json["spec"] == {"size": 1}
+        assert [o["spec"] for o in replica.get(NARROW).json["items"]] == [{"size": 1}]
+    compressed = server.get(NARROW, headers={"Accept-Encoding": "gzip"})
+    assert compressed.json["items"][0]["apiVersion"] == f"{GROUP}/v2" and "blue" not in compressed.text
+    table = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+    assert [server.get(path, headers=table).json["rows"][0]["cells"] for path in (WIDGETS, NARROW)] == [["a", "blue"], ["a", None]]
+
+    made = server.post(NARROW, narrow("b", label="x", color="pink"))
+    assert (made.status, made.json["spec"]) == (201, {"size": 1}) and 'unknown field \\"spec.color\\"' in made.headers["Warning"]
+    assert made.json["metadata"]["managedFields"][0]["fieldsV1"] == {"f:spec": {".": {}, "f:size": {}, "f:label": {}}}
+    assert server.get(f"{WIDGETS}/b").json["spec"] == {"size": 1, "color": "red"}
+    with server.watch(f"{NARROW}?watch=1&resourceVersion={start}") as watch:
+        event = watch.next()
+        assert (event["type"], event["object"]["apiVersion"], event["object"]["spec"]) == ("ADDED", f"{GROUP}/v2", {"size": 1})
+
+    refused = server.patch(f"{NARROW}/a", {"spec": {"size": 101}})
+    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
+    assert server.patch(f"{WIDGETS}/c?fieldManager=me", widget("c", size=101), "application/apply-patch+yaml").status == 201
+
+
+def test_a_write_through_a_version_loses_what_it_does_not_know(server):
+    create(server, two_versions())
+    server.post(WIDGETS, widget("a", color="blue"))
+    status = server.patch(f"{NARROW}/a/status", {"status": {"size": 5}}).json
+    assert (status["spec"], status["status"], status["metadata"]["generation"]) == ({"size": 1}, {"size": 5}, 1)
+    assert server.get(f"{WIDGETS}/a").json["spec"]["color"] == "blue"
+
+    labelled = server.patch(f"{NARROW}/a", {"metadata": {"labels": {"x": "y"}}}).json
+    assert (labelled["metadata"]["generation"], labelled["status"]) == (1, {"size": 5})
+    wide = server.get(f"{WIDGETS}/a").json
+    assert (wide["spec"], wide["metadata"]["labels"]) == ({"size": 1, "color": "red"}, {"x": "y"})
+    shown = server.get(f"{NARROW}/a").json
+    for answer in (server.put(f"{NARROW}/a", shown), server.patch(f"{NARROW}/a", {"spec": {"size": 1}})):
+        assert (answer.status, answer.json["metadata"]["resourceVersion"]) == (200, shown["metadata"]["resourceVersion"])
+    assert server.patch(f"{NARROW}/a", {"spec": {"size": 2}}).json["metadata"]["generation"] == 2
+
+
+def test_apply_through_another_version(server):
+    create(server, two_versions(label={"type": "string"}))
+    assert apply(server, "w", "one", {"size": 1, "color": "blue"}).status == 201
+    body = json.dumps({**narrow("w", size=1), "spec": {"size": 2}}).encode()
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    assert server.request("PATCH", f"{NARROW}/w?fieldManager=two", body, headers=headers).status == 409
+    forced = server.request("PATCH", f"{NARROW}/w?fieldManager=two&force=true", body, headers=headers)
+    assert (forced.status, forced.json["spec"]) == (200, {"size": 2}), forced.text
+    owned = {m["manager"]: (m["apiVersion"], m["fieldsV1"]) for m in forced.json["metadata"]["managedFields"]}
+    assert owned["two"] == (f"{GROUP}/v2", {"f:spec": {"f:size": {}}})
+    assert server.get(f"{WIDGETS}/w").json["spec"] == {"size": 2, "color": "red"}
+
+
+def test_another_storage_version_shows_older_objects_as_it_would_store_them(serve, server, store):
+    both = two_versions(label={"type": "string", "default": "none"})
+    create(server, both)
+    server.post(WIDGETS, widget("a", color="blue"))
+    for version in both["spec"]["versions"]:
+        version["storage"] = not version["storage"]
+    assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": both["spec"]["versions"]}}).status == 200
+    for replica in (server, serve(store.endpoint)):
+        assert replica.get(f"{NARROW}/a").json["spec"] == {"size": 1, "label": "none"}
+        assert replica.get(f"{WIDGETS}/a").json["spec"] == {"size": 1}
+    for version in both["spec"]["versions"]:
+        version["storage"] = not version["storage"]
+    assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": both["spec"]["versions"]}}).status == 200
+    assert server.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "blue"}
+
+
 def resident(server):
     return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
 
