@@ -265,17 +265,22 @@ int route_resolve(struct route *r, struct status *st)
 	return 0;
 }
 
-bool route_group_is_known(const struct route *r, bool is_standalone)
+bool group_is_of_program(struct str group, bool is_standalone)
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
 		for (size_t d = 0; d < k->n_versions; d++) {
-			if (version_is_visible(&k->versions[d], is_standalone) && str_is(r->group, k->versions[d].group)) {
+			if (version_is_visible(&k->versions[d], is_standalone) && str_is(group, k->versions[d].group)) {
 				return true;
 			}
 		}
 	}
 	return false;
+}
+
+bool route_is_no_path(const struct route *r, bool is_standalone)
+{
+	return r->is_resource && !is_served(r) && !group_is_of_program(r->group, is_standalone);
 }
 
 /* ---- parameters ---- */

@@ -43,8 +43,10 @@ int route_parse(struct route *ret, struct str method, struct str target, bool is
 bool route_find(struct route *r, const struct kinds *defined);
 /* For a resource route: finds what it does. 0; or 1 with 404 or 405 in st. */
 int route_resolve(struct route *r, struct status *st);
-/* Returns true when the program has kinds of the group. Unknown groups are answered like unknown paths, not
- * with a Status. */
-bool route_group_is_known(const struct route *r, bool is_standalone);
+/* Returns true when the program has kinds of the group. Other groups, those of definitions too, answer for an absent
+ * resource as for an unknown path, not with a Status. */
+bool group_is_of_program(struct str group, bool is_standalone);
+/* Is there nothing at such a path: no resource, or only one of the other scope, in a group that is not the program's? */
+bool route_is_no_path(const struct route *r, bool is_standalone);
 
 #endif

@@ -306,14 +306,10 @@ static void reply_undecided(struct request *q)
 		arena_printf(q->a, "Internal Server Error: " STR_FMT ": " STR_FMT "\n", STR_ARG(uri), STR_ARG(q->undecided)));
 }
 
-/* Unknown groups are unknown paths; everything else wrong is a Status. */
+/* Everything wrong is a Status, but unknown paths. */
 static void request_refuse(struct request *q)
 {
-	/* Groups of definitions alone are unknown paths to upstream, too, when there is no such resource. */
-	bool is_unknown_group = q->st.code == 404 && q->route.is_resource && !q->route.kind &&
-		!route_group_is_known(&q->route, q->server->options.is_standalone);
-
-	if (is_unknown_group) {
+	if (q->st.code == 404 && route_is_no_path(&q->route, q->server->options.is_standalone)) {
 		reply_page_not_found(q);
 	} else if (q->undecided.n > 0) {
 		reply_undecided(q);

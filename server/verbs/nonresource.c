@@ -89,7 +89,12 @@ static int negotiate(struct request *q, unsigned allowed)
 
 static void discovery_not_found(struct request *q, const struct discovery *d)
 {
-	if (!discovery_has_group(d, path_without_slash(q))) {
+	struct str path = path_without_slash(q), rest = path, group = STR("");
+
+	if (str_starts(path, STR("/apis/"))) {
+		str_cut((struct str){path.p + strlen("/apis/"), path.n - strlen("/apis/")}, '/', &group, &rest);
+	}
+	if (!discovery_has_group(d, path) || !group_is_of_program(group, q->server->options.is_standalone)) {
 		reply_page_not_found(q);
 		return;
 	}
