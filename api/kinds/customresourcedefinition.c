@@ -12,6 +12,8 @@
 		NULL, NULL, 0, NULL, NULL, NULL \
 	}
 
+static const struct type type_resource_scope = {.kind = TYPE_STRING, .go_type = "v1.ResourceScope"};
+
 static const struct type type_names = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
@@ -192,7 +194,7 @@ static const struct type type_spec = {
 			{"group", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
 				"The API group of the kind. It has a dot, and cannot be changed.", NULL, NULL},
 			{"names", &type_names, FIELD_ALWAYS | FIELD_MANDATORY, "The names of the kind.", NULL, NULL},
-			{"scope", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Namespaced or Cluster.", NULL, NULL},
+			{"scope", &type_resource_scope, FIELD_ALWAYS | FIELD_MANDATORY, "Namespaced or Cluster.", NULL, NULL},
 			{"versions", &list_versions, FIELD_ALWAYS | FIELD_MANDATORY, "The versions of the API.", NULL, NULL},
 			{"conversion", &type_conversion, FIELD_KEEP_EMPTY,
 				"How objects of one version become those of another.", NULL, NULL},
@@ -352,6 +354,7 @@ static struct kind customresourcedefinitions = {
 	.name_rule = NAME_DNS_SUBDOMAIN,
 	.versions = definition_versions,
 	.n_versions = ARRAY_SIZE(definition_versions),
+	.retired_versions = (const char *const[]){DEFINITIONS_GROUP "/v1beta1", NULL},
 	.type = &type_definition,
 	.doc = "A kind that the server serves beside its own.",
 	.reset_fields = resets_status,

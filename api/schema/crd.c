@@ -313,8 +313,13 @@ static void check_name(const struct object *o, const struct form *f, struct fiel
 {
 	struct str plural = crd_text(crd_member(f->spec, "names"), "plural"), group = crd_text(f->spec, "group");
 	struct str required = arena_printf(e->arena, STR_FMT "." STR_FMT, STR_ARG(plural), STR_ARG(group));
-	if (!str_eq(o->meta.name, required)) {
-		field_invalid_str(e, STR("metadata.name"), o->meta.name, "must be spec.names.plural+\".\"+spec.group");
+	const struct {
+		struct str path, name;
+	} names[] = {{STR("metadata.generateName"), o->meta.generate_name}, {STR("metadata.name"), o->meta.name}};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i].name.n && !str_eq(names[i].name, required)) {
+			field_invalid_str(e, names[i].path, names[i].name, "must be spec.names.plural+\".\"+spec.group");
+		}
 	}
 }
 
