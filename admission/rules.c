@@ -106,7 +106,7 @@ static void set_spec_field(const struct admission_attributes *attributes, const 
 	object_set_spec(attributes->object, schema_with(&type_pod_spec, spec_of(attributes), name, value, a), a);
 }
 
-/* False: the class is none of those. */
+/* Returns false when there is no such PriorityClass. */
 static bool pod_priority_of(struct str class_name, int64_t *ret)
 {
 	static const struct {

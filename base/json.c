@@ -253,7 +253,7 @@ static void index_put(const struct json *object, uint32_t member)
 void json_index_build(struct arena *a, struct json *object)
 {
 	size_t n_slots = 64;
-	while (n_slots < (size_t)object->n * 2 + 2) { /* room for one more, json_index_add() */
+	while (n_slots < (size_t)object->n * 2 + 2) { /* json_index_add() needs a free slot */
 		n_slots *= 2;
 	}
 	object->index = arena_zalloc(a, sizeof(struct json_index) + n_slots * sizeof(uint32_t));

@@ -462,7 +462,8 @@ void option_add_number(const struct option *o, int64_t n, struct buf *out)
 	}
 }
 
-/* A number outside its range stands for "not given"; 0 goes without saying where a number has no range. */
+/* Adds the default to the flag's help, unless it says nothing: a number outside the flag's range means
+ * "not given", and 0 is the obvious default of a number without a range. */
 static void add_default_number(const struct option *o, struct buf *out)
 {
 	int64_t n = *(const int64_t *)o->target;

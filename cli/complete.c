@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 struct completing {
-	char *const *words; /* the first is the command */
+	char *const *words; /* words[0] is the subcommand */
 	size_t n;
 	struct offers offers;
 };

@@ -12,7 +12,7 @@ struct embedded_text {
 	const char *name; /* "bash" */
 	const char *text;
 };
-extern const struct embedded_text completion_scripts[]; /* ends with no name */
+extern const struct embedded_text completion_scripts[]; /* the last row has no name */
 
 /* Completes a command line: argv[1] and the following are its words behind the program's name, and the last one is
  * unfinished. Prints what may follow, as cli/kubectl/complete_plan.h has it. */

@@ -17,7 +17,7 @@ void gathering_clear(struct gathering *g);
 /* Takes over the reference. Returns false when there are too many items. */
 bool gathering_add(struct gathering *g, struct item *item);
 void gathering_remove(struct gathering *g, const struct item *item);
-/* forgets all items without dropping their references, which the caller now owns */
+/* Empties the gathering. The references of its items pass to the caller. */
 void gathering_forget(struct gathering *g);
 
 #endif

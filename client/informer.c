@@ -14,7 +14,7 @@ enum { OBJECTS_MAX = 10 * 1000 * 1000, KEY_MAX = 4096 };
 
 struct informer {
 	struct informer_options options;
-	char *texts[6]; /* what options point to */
+	char *texts[6]; /* owned copies of the texts in options */
 	struct store store;
 	struct reflector reflector;
 	struct client_task begin, end;

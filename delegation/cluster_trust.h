@@ -30,7 +30,7 @@ void trust_follower_start(struct trust_follower *f);
 void trust_follower_stop(struct trust_follower *f);
 /* Stops following. Call it while the client still exists (it may be stopped). */
 void trust_follower_end(struct trust_follower *f);
-struct trust_follower *trust_follower_free(struct trust_follower *f); /* after the client's end */
+struct trust_follower *trust_follower_free(struct trust_follower *f); /* call it after client_end() */
 /* Returns true when the ConfigMap has been read, or need not be. Any thread. */
 bool trust_follower_is_settled(const struct trust_follower *f);
 void trust_follower_write_missing(const struct trust_follower *f, struct buf *out); /* as struct delegates' write_missing */

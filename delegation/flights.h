@@ -146,10 +146,10 @@ void fair_queue_done(struct fair_queue *t); /* all sources are gone */
 struct queue_source *fair_queue_source(struct fair_queue *t, enum queue_class class, struct str key);
 void fair_queue_unref(struct fair_queue *t, struct queue_source *s);
 
-/* A turn is waiting, running or neither. */
-void turn_init(struct turn *turn, struct queue_source *source); /* takes the reference; neither */
+/* A turn is in one of three states: waiting, running, or neither. */
+void turn_init(struct turn *turn, struct queue_source *source); /* takes the caller's reference; the turn is in neither state */
 void fair_queue_wait(struct fair_queue *t, struct turn *turn);
-void fair_queue_leave(struct fair_queue *t, struct turn *turn); /* waiting no more */
+void fair_queue_leave(struct fair_queue *t, struct turn *turn); /* the turn waits no longer */
 struct turn *fair_queue_next(struct fair_queue *t);             /* the next, running from now on; NULL: none may begin */
 void fair_queue_end(struct fair_queue *t, struct turn *turn);   /* running no more */
 

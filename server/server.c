@@ -401,7 +401,7 @@ struct server *server_free(struct server *s)
 
 /* ---- what is there from the start ---- */
 
-/* If it is not there. Another replica may be making it at the same time. */
+/* Creates the namespace if it is absent. Another replica may create it at the same time. */
 static int bootstrap_namespace(struct server *s, const struct agreement_ticket *ticket, const char *name, struct buf *err)
 {
 	struct arena a;

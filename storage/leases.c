@@ -14,7 +14,7 @@ enum {
 	USES_MAX = 1000, /* of one lease: when it ends, etcd removes all its keys at once */
 	/* Seconds that a lease may outlive the time wanted, so that others can share it. */
 	SURPLUS_S_MAX = 60,
-	SURPLUS_DIVISOR = 20, /* 5 % of the time wanted */
+	SURPLUS_DIVISOR = 20, /* a lease lives 5 % longer than asked for */
 	GRANT_TIMEOUT_MS = 10000,
 };
 

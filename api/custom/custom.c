@@ -73,7 +73,8 @@ static const struct type type_custom_head = {
 	.fields = (const struct field[]){OBJECT_FIELDS, {NULL, NULL, 0, NULL, NULL, NULL}},
 };
 
-/* For patches and ownership: any members besides those. Objects are owned member by member, lists as one. */
+/* The type by which patches and field ownership see an object without a schema: the fields of every
+ * object, and any others. Managers own the members of an object one by one, and a list as a whole. */
 static const struct type type_custom_open = {
 	.kind = TYPE_OBJECT,
 	.fields = (const struct field[]){OBJECT_FIELDS, {NULL, NULL, 0, NULL, NULL, NULL}},

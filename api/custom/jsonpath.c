@@ -10,7 +10,7 @@ enum step_kind { STEP_MEMBER, STEP_ITEM, STEP_ALL, STEP_FILTER };
 
 struct step {
 	enum step_kind kind;
-	struct str name;    /* STEP_MEMBER; of the member that a filter looks at */
+	struct str name;    /* the member of a STEP_MEMBER, or the one that a STEP_FILTER compares */
 	struct str literal; /* STEP_FILTER: without quotes */
 	bool is_text;       /* the literal had quotes */
 	bool is_unequal;    /* != */
@@ -213,7 +213,7 @@ static const struct json *walk_each(const struct step *s, size_t n, const struct
 	return found;
 }
 
-/* The depth is that of the path. */
+/* Recurses once for each step, and a path has a limited number of steps. */
 static const struct json *walk(const struct step *s, size_t n, const struct json *j)
 {
 	if (n == 0 || !j) {

@@ -269,7 +269,7 @@ static void split(struct splitter *s, struct box b)
 	}
 }
 
-/* Marks what is not shared. */
+/* Marks the lines that only one side has. */
 static void line_split(struct line_side sides[2])
 {
 	int64_t n = (int64_t)sides[0].n + sides[1].n;

@@ -39,7 +39,7 @@ struct sighting {
 void sighting_of(struct sighting *ret, const struct json *object, const struct state_rules *rules, struct arena *a);
 /* Fills in the sighting of an object that no Recorder selects. */
 void sighting_without_state(struct sighting *ret, const struct json *object, struct arena *a);
-/* Fills in the rest. */
+/* Adds the digest of the object's whole state, which costs more than the rest of a sighting. */
 void sighting_complete(struct sighting *s, const struct json *object, struct arena *a);
 
 /* ---- as JSON: dev.annals.v1.Sighting (api/kinds/history.c) ---- */

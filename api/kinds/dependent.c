@@ -360,7 +360,7 @@ static void dependent_prepare_create(struct object *o, struct arena *a)
 	object_set_status(o, schema_zero(&type_dependent_status, a), a);
 }
 
-/* v1beta1 has one name, and calls it otherwise. */
+/* Is the object v1beta1's? That version has a single name in another field. */
 static bool is_beta(const struct object *o)
 {
 	return o->version && o->version->type == &beta_type;
@@ -413,7 +413,7 @@ static void validate_references(const struct json *list, struct field_errors *er
 	if (n == 0) {
 		field_required(errors, STR("spec.providers"), "a Dependent names at least one object that it needs");
 	}
-	/* Before the loop, which compares each with all before it. */
+	/* The loop below compares each reference with all before it, so their number is checked first. */
 	if (n > REFERENCES_MAX) {
 		field_forbidden(errors, STR("spec.providers"), "must have at most %d items", REFERENCES_MAX);
 		return;

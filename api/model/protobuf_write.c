@@ -440,8 +440,8 @@ static void put_entry(struct protobuf_out *o, const struct type *elem, unsigned 
 	protobuf_put_head(o, number, protobuf_out_size(o) - before);
 }
 
-/* The normal form has keys in order, and each once. Objects that others have written into etcd may
- * not. */
+/* The normal form of a map has its keys in order, and each key once. An object that another program
+ * has written into etcd may have neither. */
 static void put_unsorted(struct protobuf_out *o, const struct type *t, unsigned number, const struct json *map)
 {
 	const struct json_member **members = mem_realloc_array(NULL, map->n, sizeof(*members));

@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Most names differ in their first letter: that is cheaper to see than their lengths. */
+/* Compares the first letters first: most names differ there, and that costs less than comparing lengths. */
 static bool is_named(const struct field *f, struct str name)
 {
 	return name.n && f->name[0] == name.p[0] && str_is(name, f->name);

@@ -230,7 +230,7 @@ static struct str shown(struct str text)
 	return (struct str){text.p, n};
 }
 
-/* The text; of a long one the beginning, marked. */
+/* Returns the text. A long text is cut, and ends in "...". */
 static struct str shorten(struct arena *a, struct str text)
 {
 	return text.n <= SHOWN_MAX ? text : arena_printf(a, STR_FMT "...", STR_ARG(shown(text)));

@@ -11,7 +11,7 @@ enum {
 	/* Upstream's DefaultMaxUpdateManagers: controllers with changing names would fill each
 	 * object. */
 	UPDATERS_MAX = 10,
-	ENTRIES_MAX = 1000,     /* more cannot come about by honest work: each costs a comparison on every write */
+	ENTRIES_MAX = 1000,     /* of one object: each costs a comparison on every write, and honest clients make far fewer */
 	MANAGER_NAME_MAX = 128, /* bytes */
 };
 

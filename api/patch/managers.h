@@ -26,7 +26,7 @@ bool managers_decode(struct managers *m, const struct json *in, struct arena *a)
 /* NULL when there are none. Sorted the way clients expect: Apply before Update, then by time and name. */
 struct json *managers_encode(struct managers *m);
 struct manager *managers_find(struct managers *m, const struct manager *like);
-/* The entry like this one, made when there is none. */
+/* Finds the entry of that manager, operation, version and subresource, or adds one. */
 struct manager *managers_want(struct managers *m, const struct manager *like);
 
 /* The change that a write makes, as one version shows it. */
@@ -57,7 +57,8 @@ struct json *version_convert_onto(
 /* A new object with nothing set. */
 struct json *version_empty_object(const struct kind *kind, const struct version *version, struct arena *a);
 
-/* For each entry the fields of it that the write changes or adds, parallel to m->v; `except` (may be NULL) conflicts with nobody. */
+/* Returns, parallel to m->v, the fields of each entry that the write changes or adds. `except` (may be
+ * NULL) has no conflicts. */
 struct field_set **managers_conflicts(struct managers *m, struct transition *t, const struct manager *except, bool *ret_any);
 /* Takes conflicting and removed fields from all entries but `except`; drops entries of API versions that are gone, and empty ones. */
 void managers_yield(struct managers *m, struct transition *t, struct field_set *const *conflicts, const struct manager *except);

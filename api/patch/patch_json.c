@@ -108,7 +108,8 @@ static struct json *edit_own(struct edit *e, struct json *j)
 	return j;
 }
 
-/* Looks at the place that a pointer names, or makes the way there changeable. */
+/* Finds the place that a pointer names. for_change: copies the containers on the way there, so that they
+ * may be changed. */
 static bool edit_find(struct edit *e, const struct json *pointer, bool for_change, struct place *ret)
 {
 	struct str before, rest, token;

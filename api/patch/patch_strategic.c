@@ -186,7 +186,7 @@ struct merger {
 struct lookup {
 	const struct type *type; /* of the field, or of its elements */
 	const char *merge_key;   /* "": none */
-	bool is_merged;          /* lists: else they are replaced */
+	bool is_merged;          /* of a list: items are merged; otherwise the list is replaced */
 };
 
 /* Failures return NULL with the status set, as the callers do. */

@@ -111,7 +111,7 @@ static const char *go_kind(const struct json *j)
 	}
 }
 
-/* Returns true, as all do that have found something. */
+/* Sets the error, and returns true, as every check does that has found a mistake. */
 static bool check_refuse(struct check *c, const char *format, ...) _printf_(2, 3);
 
 static bool check_refuse(struct check *c, const char *format, ...)

@@ -7,7 +7,7 @@
 
 struct address {
 	uint8_t bytes[16]; /* of IPv4 the first four */
-	bool is_v6;        /* neither IPv4 nor IPv4 written as IPv6 */
+	bool is_v6;        /* IPv6; false for IPv4, also where it is written as IPv6 */
 	bool is_mapped;    /* ::ffff:1.2.3.4 */
 	bool is_padded;    /* 010.0.0.1 */
 };

@@ -218,7 +218,7 @@ static int resolve(struct parser *p, struct field_term *term)
 	return 1;
 }
 
-/* All terms, their fields not yet looked up. */
+/* Parses all terms. Their fields are looked up later, in the kind. */
 static int parse_terms(struct parser *p, struct field_selector *ret)
 {
 	size_t n;

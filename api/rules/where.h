@@ -32,7 +32,7 @@ void refuse_unsupported(struct field_errors *e, const struct where *at, struct s
 void refuse_unsupported_value(
 	struct field_errors *e, const struct where *at, const struct json *bad, const char *const *supported);
 
-/* Rules that many fields share. */
+/* Rules that many fields share. Each adds its errors, if any, with the path of `at`. */
 typedef size_t text_rule(struct str s, const char **ret_messages);
 void check_text(struct field_errors *e, const struct where *at, struct str s, text_rule *rule);
 void check_present(struct field_errors *e, const struct where *at, struct str s);

@@ -74,7 +74,8 @@ static void report_unknown(struct pass *p, const struct spot *up, struct str nam
 
 static struct json *prune(struct pass *p, const struct node *n, struct json *j, const struct spot *at);
 
-/* Below x-kubernetes-preserve-unknown-fields: only what the schema knows is looked into. */
+/* Prunes a value that has x-kubernetes-preserve-unknown-fields: unknown members stay as they are, and
+ * known members are pruned by their own schemas. */
 static struct json *prune_kept(struct pass *p, const struct node *n, struct json *j, const struct spot *at)
 {
 	struct json *made = j;

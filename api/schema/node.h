@@ -28,7 +28,7 @@ struct node_property {
 	const struct node *node;
 };
 
-/* Nodes by position: of allOf and its like, and texts of required. */
+/* The schemas of allOf, anyOf or oneOf, in their order. */
 struct node_list_of {
 	const struct node **v;
 	size_t n;

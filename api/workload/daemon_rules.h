@@ -9,7 +9,7 @@
 void daemon_set_set_defaults(struct object *o, struct arena *a);
 void daemon_set_prepare_create(struct object *o, struct arena *a);
 void daemon_set_prepare_update(struct object *o, const struct object *old, struct arena *a);
-/* Keeps the generation of the template, which is part of the spec to upstream. */
+/* A write of the status keeps the stored spec, templateGeneration included. */
 void daemon_set_merge_status(struct object *stored, const struct object *sent, struct arena *a);
 void daemon_set_validate(const struct object *o, struct field_errors *errors);
 void daemon_set_validate_update(const struct object *o, const struct object *old, struct field_errors *errors);

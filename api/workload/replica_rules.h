@@ -14,9 +14,10 @@ void replica_set_validate_status(const struct object *o, const struct object *ol
 
 void deployment_set_defaults(struct object *o, struct arena *a);
 void deployment_prepare_create(struct object *o, struct arena *a);
-/* Annotations count, too: a Deployment's controller gives them to its ReplicaSets. */
+/* Does the write raise metadata.generation? Changed annotations do so too, since a Deployment's
+ * controller copies them to its ReplicaSets. */
 bool deployment_bumps_generation(const struct object *o, const struct object *old);
-/* Labels are not for whoever reports the status. */
+/* A write of the status does not change labels. */
 void deployment_merge_status(struct object *stored, const struct object *sent, struct arena *a);
 extern const char *const deployment_status_resets[];
 void deployment_validate(const struct object *o, struct field_errors *errors);

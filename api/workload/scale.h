@@ -6,7 +6,7 @@
 
 /* For kinds with spec.replicas, spec.selector (a LabelSelector) and status.replicas. */
 extern const struct view scale_view;
-/* Likewise where spec.selector is the labels themselves. */
+/* The same for kinds whose spec.selector is a plain map of labels (ReplicationController). */
 extern const struct view scale_labels_view;
 
 #endif

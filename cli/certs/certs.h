@@ -36,7 +36,7 @@ struct certs_plan {
 /* The result for one certificate. */
 struct cert_state {
 	bool is_made;
-	bool is_key_reshaped;   /* its key was in a form that not everybody reads (key_pair.h), and was written again */
+	bool is_key_reshaped;   /* its key was rewritten in a form that all programs read (key_pair.h) */
 	int64_t renew_s, end_s; /* when it will be renewed, and when it expires; since 1970 */
 };
 

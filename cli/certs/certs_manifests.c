@@ -10,7 +10,7 @@ enum { VERSIONS_MAX = 8 };
 
 /* Secrets as cert-manager makes them: a certificate, its key, and the CA that signed it. */
 static const struct secret {
-	const char *suffix, *cert, *ca; /* NAME-SUFFIX of CERT.crt, CERT.key and CA.crt */
+	const char *suffix, *cert, *ca; /* the Secret NAME-SUFFIX holds CERT.crt, CERT.key and CA.crt */
 	bool is_etcds;
 } secrets[] = {
 	{"serving", "serving", "ca", false},

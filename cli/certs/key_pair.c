@@ -79,7 +79,7 @@ bool key_pair_has_names(const struct key_pair *p, const struct key_pair_recipe *
 		size_t n = sizeof(value);
 		int type = gnutls_x509_crt_get_subject_alt_name(p->crt, i, value, &n, NULL);
 		if (type < 0) {
-			/* Exactly as many: a name that is no longer wanted must go as well. */
+			/* The certificate must have exactly the wanted names: an old name makes it stale as well. */
 			return type == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE && i == r->n_names;
 		}
 		if (!is_wanted(r, type, value, n)) {
@@ -290,8 +290,8 @@ int64_t key_pair_end_s(const struct key_pair *p)
 
 enum {
 	VALUE_SIZE = 32, /* of a number modulo P-256's order or field */
-	DER_VALUE = 36,  /* where the private value is in `layout` */
-	DER_POINT = 74,  /* where the public point's two coordinates are */
+	DER_VALUE = 36,  /* offset of the private value in `layout` */
+	DER_POINT = 74,  /* offset of the public point's two coordinates */
 	DER_SIZE = DER_POINT + 2 * VALUE_SIZE,
 };
 

@@ -29,8 +29,8 @@ static inline bool key_pair_is_ca(const struct key_pair_recipe *r)
 	return r->purposes == 0;
 }
 
-/* Makes a certificate for `life_s` seconds from now on, and a key unless p has one. issuer NULL: signed by itself. 0 or an
- * error of GnuTLS; key_pair_done() either way. */
+/* Makes a certificate for `life_s` seconds from now on, and a key unless p has one. issuer NULL: it signs itself.
+ * Returns 0, or an error of GnuTLS. Call key_pair_done() in both cases. */
 int key_pair_make(
 	struct key_pair *p, const struct key_pair_recipe *r, const struct key_pair *issuer, int64_t now_s, int64_t life_s);
 

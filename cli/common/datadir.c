@@ -204,7 +204,7 @@ int datadir_encode(const struct datadir *d, const char *name, char **ret, struct
 
 static int write_new(const struct datadir *d, const char *name, struct str text, mode_t mode)
 {
-	unlinkat(d->fd, name, 0); /* left by a process that died here; the lock keeps others away */
+	unlinkat(d->fd, name, 0); /* a process that died may have left it; the lock keeps living ones away */
 	int fd = openat(d->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0) {
 		return -errno;

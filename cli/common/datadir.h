@@ -22,7 +22,7 @@ char *datadir_default(void);
 int datadir_open(struct datadir *d, const char *path, struct buf *err);
 void datadir_done(struct datadir *d);
 
-bool datadir_is_plain(const struct datadir *d);                /* its path needs no quoting in a URL or a shell */
+bool datadir_is_plain(const struct datadir *d);                /* true when its path needs no quoting in a URL or a shell */
 char *datadir_file(const struct datadir *d, const char *name); /* its path; mem_free */
 /* Appends the whole file. Returns 0, or -errno: -ENOENT if there is none, -EFBIG beyond the
  * buffer's ceiling. */

@@ -42,7 +42,7 @@ struct finding {
 	enum severity severity;
 	enum topic topic;
 	const char *part;   /* "cluster", "etcd", "files" */
-	struct str subject; /* the thing that was looked at */
+	struct str subject; /* the checked file, endpoint or object */
 	struct str found;
 	struct str fix;              /* a command, or lines of them; empty: nothing to do */
 	const struct finding *cause; /* an error that it may follow from; NULL: none is known */

@@ -33,7 +33,7 @@ struct writer {
 	int64_t lease, n_lease_uses;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool is_over; /* under the lock: a wait */
+	bool is_over;       /* guarded by the lock, and waited for */
 	struct arena plans; /* of one attempt */
 };
 
@@ -492,7 +492,8 @@ static int make_namespace(struct writer *w, struct str name, struct arena *a, bo
 	return r;
 }
 
-/* A registration may end before the write, and an answer may be lost: then it is tried again, as other objects are. */
+/* Makes a namespace. It tries again, as for other objects, when this replica's registration has ended
+ * before the write, and when etcd's answer was lost. */
 static int make_namespace_surely(struct writer *w, struct str name, struct arena *a)
 {
 	int64_t until_ms = clock_mono_ms() + PATIENCE_MS;

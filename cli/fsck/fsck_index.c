@@ -229,7 +229,8 @@ int fsck_check_entries(struct fsck *f, const struct subject *s)
 
 /* ---- from entries to objects ---- */
 
-/* The object's own check judges the entry's value. */
+/* Receives the owner of an index entry. Only its presence counts here: the check of the owner itself
+ * compares the entry's value. */
 static void on_owner(struct fsck *f, struct question *q)
 {
 	const struct storage_range *r = &q->range;

@@ -126,7 +126,7 @@ int fsck_answer_all(struct fsck *f);
 /* object_decode_stored() of a value read at f->revision, which may continue a base. Returns also -EIO, with a sentence in
  * f->err, or -ENOENT or -EBADMSG: the base is not there, or damaged. */
 int fsck_decode(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, struct arena *a);
-/* The same at another revision; 0: the present one. Writes no sentence. */
+/* Decodes the value as it was at that etcd revision; 0: now. Reports no finding. */
 int fsck_decode_at(struct fsck *f, struct object **ret, const struct kind *k, const struct storage_kv *kv, int64_t revision,
 	struct arena *a);
 

@@ -95,9 +95,9 @@ void kubectl_done(struct kubectl *k);
 
 /* Writes k->err. -1. */
 int kubectl_fail(struct kubectl *k, const char *format, ...) _printf_(2, 3);
-/* The same for a server's refusal, in kubectl's words. -1. */
+/* Reports a server's refusal in kubectl's words. Returns -1. */
 int kubectl_refused(struct kubectl *k, int error, const struct answer *a);
-/* A line for standard error; nothing fails. */
+/* Writes a line to standard error. The exit status stays as it is. */
 void kubectl_note(struct kubectl *k, const char *format, ...) _printf_(2, 3);
 /* Prints the value if -o is json, yaml, jsonpath= or custom-columns=; otherwise returns false. */
 bool kubectl_print(struct kubectl *k, const struct json *value);

@@ -38,7 +38,7 @@ struct bulk_item {
 	struct str uid, version; /* of the live object that is changed or deleted */
 	struct json *links;      /* references to owners that the same command creates; or NULL */
 	struct str new_uid;      /* once it is created */
-	bool is_hidden;          /* the selector does not match it: it is not even shown */
+	bool is_hidden;          /* the selector does not match it, so the plan does not show it */
 	bool is_untested;        /* no dry run: its namespace or its type comes first */
 };
 
@@ -124,7 +124,7 @@ int bulk_request_deletion(struct bulk *b, const struct bulk_item *item, bool is_
 struct str bulk_refusal(struct bulk *b, int error, const struct answer *a);
 const struct bulk_item *bulk_missing_of(
 	const struct bulk *b, const struct bulk_item *item, const struct answer *a); /* or NULL */
-/* Prints the plan, asks, writes, and tells. */
+/* Prints the plan, asks for confirmation, writes, and reports each result. */
 int bulk_carry_out(struct bulk *b);
 
 /* ---- the commands ---- */

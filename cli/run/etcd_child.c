@@ -370,7 +370,7 @@ static const char *find_meaning(struct str said)
 	return NULL;
 }
 
-/* The end of the present run's log. */
+/* Reads the end of the log that this run of etcd has written. */
 static void read_tail(const struct etcd_child *c, struct buf *out)
 {
 	int fd = openat(c->dir->fd, "etcd.log", O_RDONLY | O_CLOEXEC);

@@ -454,7 +454,7 @@ static void open_migrator(struct instance *i)
 static void close_migrator(struct instance *i)
 {
 	pthread_mutex_lock(&i->lock);
-	struct migrator *m = take_ptr(i->migrator); /* from now on nobody notifies it */
+	struct migrator *m = take_ptr(i->migrator); /* other threads no longer find it to notify it */
 	pthread_mutex_unlock(&i->lock);
 	migrator_free(m);
 }
@@ -657,7 +657,7 @@ static void *drain(void *ctx)
 void instance_drain(struct instance *i)
 {
 	if (instance_is_ready(i)) {
-		join_raiser(i); /* it is over, and the process may leave without instance_free() */
+		join_raiser(i); /* its work is done; join it here, since the process may exit without instance_free() */
 	}
 	if (!i->has_drainer) {
 		i->has_drainer = pthread_create(&i->drainer, NULL, drain, i) == 0;

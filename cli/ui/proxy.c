@@ -19,7 +19,7 @@ enum {
 	RING_BYTES = 64 << 10,    /* libcurl hands over 16 KiB at most */
 	PROXIED_MAX = 64,         /* requests at once */
 	HEAD_MS = 60 * 1000,      /* until the API server begins to answer */
-	WHOLE_MS = 5 * 60 * 1000, /* for a request that is no watch */
+	WHOLE_MS = 5 * 60 * 1000, /* for a whole answer, except a watch */
 };
 
 struct proxied {
@@ -32,12 +32,12 @@ struct proxied {
 
 	pthread_mutex_t lock; /* guards the rest */
 	bool is_waiting;      /* the page's exchange is suspended, and has not been woken */
-	bool is_streaming;    /* its stream may be woken */
+	bool is_streaming;    /* the page's stream has begun, so it may be woken */
 	bool is_page_gone;
 	bool has_head, has_ended, is_paused, is_late;
-	unsigned code; /* with the head: the client's thread may write its own copy again */
+	unsigned code; /* copied with the head, since the client's thread may change its own copy later */
 	char type[sizeof(((struct exchange *)NULL)->answer_type)];
-	size_t start, n; /* of the bytes in the ring */
+	size_t start, n; /* the first unread byte in the ring, and the number of unread bytes */
 	char ring[RING_BYTES];
 };
 

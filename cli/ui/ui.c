@@ -27,7 +27,7 @@ enum {
 	BODY_MAX = 64 << 10,   /* bytes of a request, which has a few names; a longer one gets 413 */
 	CONNECTIONS_MAX = 128, /* for each address; a browser opens six */
 	DRAIN_MS = 300,
-	PORTS_TO_TRY = 20,  /* that are free on one address, and not on the other */
+	PORTS_TO_TRY = 20,  /* a port may be free on 127.0.0.1 and taken on ::1; then the next one is tried */
 	MESSAGE_MAX = 4096, /* bytes of a message */
 };
 

@@ -17,7 +17,7 @@ enum {
 	/* kube's interval: objects of a new resource are collected after half a minute at the
 	 * latest. */
 	DISCOVER_MS = 30 * 1000,
-	DISCOVER_FIRST_MS = 1000, /* until the first discovery succeeds */
+	DISCOVER_FIRST_MS = 1000, /* the interval until the first discovery succeeds */
 	/* kube also goes on without informers that do not sync: one broken API service must not
 	 * stop all collection. */
 	SYNC_PATIENCE_MS = 60 * 1000,

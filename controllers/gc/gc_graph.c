@@ -42,7 +42,7 @@ struct gc_node {
 	uint32_t n_edges, n_dependents;
 	uint64_t version;
 	uint32_t listing;  /* the latest list whose informer has shown it; 0: none has */
-	bool is_virtual;   /* no informer has shown it */
+	bool is_virtual;   /* known only from references: no informer has shown it */
 	bool is_deleting;  /* never reset */
 	bool is_waiting;   /* being deleted in the foreground: waits for its dependents to go */
 	bool is_orphaning; /* being deleted: waits for its dependents to be orphaned */
@@ -783,7 +783,7 @@ void gc_graph_deny(struct gc_graph *g, const struct gc_ref *r)
 	if (n->is_virtual && gc_node_has_mismatch(n, r)) {
 		rename_virtual(g, n, r);
 	} else if (!n->is_virtual && !gc_ref_eq(&known, r)) {
-		attempt_matches(g, n, r); /* the node was asked for by a name that it does not have */
+		attempt_matches(g, n, r); /* the request named the uid with another name than the object has */
 	} else {
 		remove_absent(g, n, r);
 	}

@@ -6,7 +6,7 @@
 #include <assert.h>
 
 enum {
-	OWNERS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
+	OWNERS_MAX = 10 * 1000 * 1000, /* the same ceiling as for an informer's objects */
 	DOUBTS_MAX = 1000,             /* per owner: an owner with this many doubts writes no more until they are settled */
 	KEY_MAX = 512,                 /* bytes of a kind and a name */
 };

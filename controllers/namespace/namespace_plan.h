@@ -23,7 +23,7 @@ struct namespace_found {
 	struct str discovery_problem; /* empty: discovery found all resources */
 	struct str *problems;         /* one sentence for each resource that could not be emptied */
 	size_t n_problems;
-	struct namespace_count *remaining, *finalizers; /* "pods." 3; "example.com/x" 2 */
+	struct namespace_count *remaining, *finalizers; /* e.g. "pods." 3; "example.com/x" 2 */
 	size_t n_remaining, n_finalizers;
 	int64_t estimate_s; /* how long the remaining objects may take; 0: none takes time */
 };

@@ -143,7 +143,7 @@ enum ledger_standing {
 	LEDGER_BEHIND,  /* changes have waited for more than a minute */
 	LEDGER_SKIPPED, /* within the last half minute a change was written that says that states are missing */
 };
-/* since_ms: states that were skipped before do not count. */
+/* Says whether the kind's recording keeps up. States that were skipped before since_ms do not count. */
 enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms, int64_t since_ms);
 
 /* ---- histories ---- */

@@ -670,7 +670,7 @@ static void scribe_requeue(struct scribe *s, struct str key)
 struct batch {
 	struct recorder_core *core;
 	struct scribe *v[SIGHTINGS_MAX];
-	char *keys[SIGHTINGS_MAX]; /* NULL: the worker's own key */
+	char *keys[SIGHTINGS_MAX]; /* NULL: the key that the worker was called with */
 	struct str own_key;
 	size_t n, bytes;
 };

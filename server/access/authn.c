@@ -29,7 +29,7 @@ enum answer {
 	ANSWER_UNKNOWN, /* no credential of this kind: ask the next */
 	ANSWER_KNOWN,
 	ANSWER_WRONG, /* a credential that is not valid: 401 unless a later way knows the caller */
-	ANSWER_LATER, /* the cluster must be asked first */
+	ANSWER_LATER, /* the answer needs a review by the cluster */
 	ANSWER_BUSY,  /* this source, or all together, ask the cluster too much */
 };
 
@@ -342,7 +342,7 @@ struct csv {
 
 struct record {
 	struct str fields[FIELDS_MAX];
-	size_t n; /* may be more than are kept */
+	size_t n; /* fields of the record; only FIELDS_MAX are kept */
 };
 
 static int csv_refuse(struct csv *c, const char *why)

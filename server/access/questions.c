@@ -63,7 +63,7 @@ const struct token_question *questions_token(struct questions *a, struct str tok
 		a->token->source = source;
 		note(a, &a->token->base, a->arena, QUESTION_MS, start_token);
 	}
-	assert(str_eq(a->token->token, token)); /* a request has one */
+	assert(str_eq(a->token->token, token)); /* a request has only one token */
 	return is_answered(a, &a->token->base) ? a->token : NULL;
 }
 

@@ -645,7 +645,7 @@ const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const
 
 /* The texts about an extension whose answer is no object of the kind. */
 static const struct extension_documents {
-	const char *const *types; /* NULL: it answers as its verb does */
+	const char *const *types; /* media types of the answer; NULL: those of the verb */
 	enum openapi_payload payload;
 	unsigned parameters;
 } documents_of_extension[] = {

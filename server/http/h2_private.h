@@ -38,7 +38,7 @@ struct h2_budget {
 	int64_t since_ms; /* monotonic: given back until then */
 };
 
-/* False: there is none left. */
+/* Takes one event from the allowance. Returns false when none is left. */
 static inline bool h2_budget_take(struct h2_budget *b, const struct h2_allowance *a, int64_t now_ms)
 {
 	int64_t passed_ms = MAX(now_ms - b->since_ms, (int64_t)0);
@@ -87,7 +87,7 @@ unsigned h2_head_finish(struct h2_head *h, struct http_head *head, struct arena 
 enum h2_leaving {
 	H2_STAYS,
 	H2_ANNOUNCED, /* the first GOAWAY is out: new streams are still served */
-	H2_LEAVES,    /* the second is: the connection ends with its last stream */
+	H2_LEAVES,    /* the second GOAWAY is out: the connection ends with its last stream */
 };
 
 struct h2_connection {

@@ -690,7 +690,8 @@ bool h2_stream_is_late(const struct h2_stream *s)
 	return h2_thread_is_late(s->connection->thread);
 }
 
-/* Nothing is left of its answer when this returns, or soon. */
+/* Resets the stream if its answer has been evicted. The answer's memory is free when this returns, or
+ * when the current send ends. */
 bool h2_stream_give_way(struct h2_stream *s)
 {
 	bool is_evicted = s->id >= 0 && atomic_load_explicit(&s->x->unsent.is_evicted, memory_order_relaxed);

@@ -446,7 +446,7 @@ static void answer_release_parts(struct http_exchange *x, size_t until)
 	}
 }
 
-/* Fills records, however small the parts are. */
+/* Joins small parts, so that each TLS record is full. */
 size_t http_answer_read_parts(struct http_exchange *x, char *p, size_t max)
 {
 	size_t n = 0;

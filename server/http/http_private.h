@@ -160,7 +160,7 @@ struct http_exchange {
 	size_t n_discarded;  /* bytes of the body */
 	bool is_body_unwanted; /* by the handler */
 	bool is_announced;     /* to the handler */
-	bool is_answered;      /* the handler knows that its answer is there */
+	bool is_answered;      /* the handler knows that its answer was made */
 	bool is_done;          /* the handler has heard of its end */
 	bool is_head_waiting;  /* the handler waits before the body is read */
 
@@ -251,7 +251,7 @@ void http_end_wake(struct http_server *s, struct http_exchange *parked);
 /* The answer's body is made of that, of this length. */
 void http_answer(struct http_exchange *x, unsigned status, enum answer_body body, uint64_t length);
 bool http_answer_is_last(const struct http_exchange *x); /* of its connection */
-/* Fills p with what comes next of the parts; 0: all of them have been read. */
+/* Copies the next bytes of the answer's parts to p. Returns how many; 0: all parts have been read. */
 size_t http_answer_read_parts(struct http_exchange *x, char *p, size_t max);
 bool http_answer_refuse(struct http_exchange *x); /* answers x->refusal, and sends the answer */
 void http_answer_count(struct http_exchange *x);  /* from now on it is unsent */

@@ -35,7 +35,7 @@ struct code_count {
 	_Atomic uint64_t n;
 };
 
-/* Once published it stays until the table goes. A set of labels has a few of these only: requests those of a request, events of watches
+/* A published series stays until the table is freed. A set of labels has only a few of them: requests have those of a request, events of watches
  * those of a resource's version, etcd those of an operation. */
 struct series {
 	struct metrics_labels labels; /* owned text */

@@ -19,7 +19,7 @@ enum {
 	STORED_HEAD = 5,         /* bytes before an uncompressed block */
 	STORED_MAX = 65535,      /* bytes of a block that is not compressed, by its format */
 	MAX_RUNS = 1 << 20,      /* compressed runs that are kept; the least recently used one makes room */
-	RUN_TEXT_MAX = 1 << 30,  /* bytes, of an object larger than RUN_MAX: there is none so large */
+	RUN_TEXT_MAX = 1 << 30,  /* bytes of one run: more than any object has */
 	PACKERS_KEPT = 4,        /* more threads than that seldom compress at once */
 	PACKER_KEPT = 512 << 10, /* bytes of text that a packer may have room for, and still be kept */
 };

@@ -21,7 +21,7 @@ void request_wait_lease(struct request *q, struct leases *leases, void (*next)(s
 void request_wait_versions(struct request *q, const struct kind *k, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed, in q->st. is_write: the outcome may be unknown, and the answer says so. */
 void request_refuse_storage(struct request *q, enum storage_result r, const char *message, bool is_write);
-/* The same, as the answer. */
+/* Refuses as request_refuse_storage() does, and sends the answer. */
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
 /* Ends a wait, when the request runs again. */
 void request_waited(struct request *q);

@@ -52,7 +52,7 @@ struct gap_authors {
 	size_t n;
 	struct str first; /* who replaced the version of the recorded state; empty: not known */
 	struct str last;  /* who wrote the last link that is known */
-	bool has_more;    /* others may have written, too */
+	bool has_more;    /* the notes do not cover the whole gap: unknown users may have written */
 };
 
 /* notes: of this object; those of deletions do not count. Sorts them. */

@@ -57,9 +57,9 @@ struct recording {
 	const struct json *keep; /* NULL: the limit alone counts */
 	unsigned decisions;
 	enum record_step step;
-	const struct json *history; /* NULL: there is none */
+	const struct json *history; /* the present History; NULL: none yet */
 	struct str uid_before;      /* of an archived one: the uid that it had */
-	struct object *made;        /* the History that is created */
+	struct object *made;        /* the new History, where there was none */
 	struct write creation;
 	struct snapshot_order order;
 	struct snapshot *snapshot;

@@ -38,7 +38,8 @@ struct snapshot {
 	struct snapshot_order *order;
 	struct write_rules rules;
 	struct object *sent;
-	const struct version *version; /* of snapshots: the request's is that of the revision while it is written */
+	const struct version
+		*version; /* the Snapshot's version; the request's version is the revision's while that is written */
 	struct snapshot_kind {
 		const struct kind *kind;
 		const struct version *version;

@@ -673,7 +673,7 @@ static struct str packed_head(struct protobuf_list *l, size_t n)
 	return (struct str){l->packed_head, i};
 }
 
-/* False at the end, and where an item could not be encoded again. */
+/* Returns false at the end of the list, and when an item cannot be encoded. */
 static bool packed_next(struct protobuf_list *l)
 {
 	size_t step = l->step++, item = (step - 1) / 2;

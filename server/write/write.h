@@ -63,7 +63,7 @@ struct write_moved {
  * is needed, to REREADING otherwise, and to PREPARING for another lease. Any state goes to DONE where time, size or etcd end a
  * write. write_go_on() leads from DONE to REREADING. */
 enum write_state {
-	WRITE_NEW, /* 0: how verbs make a struct write */
+	WRITE_NEW, /* 0, so a zeroed struct write is in this state */
 	WRITE_QUEUED,
 	WRITE_DECIDING,
 	WRITE_ASKING,
@@ -139,8 +139,8 @@ struct write {
 	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
 	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	int64_t history_seen; /* nothing may have joined the object's history since this revision; 0: the index says that */
-	struct agreement_ticket ticket;      /* the version it is stored in, and that we may do so: a guard, too */
-	struct user_note noted;              /* is written, too, if is_noted. Its texts live as long as the decision */
+	struct agreement_ticket ticket; /* the storage version, with the guard that this replica may still write it */
+	struct user_note noted; /* written in the same transaction if is_noted; its texts live as long as the decision */
 	bool is_noted;
 };
 

@@ -204,7 +204,7 @@ struct cache_wait {
 	/* private */
 	struct list node;
 	int64_t wanted, deadline_ms;
-	int64_t fence_ms;             /* from when on it is worth a fence; INT64_MAX: has had one */
+	int64_t fence_ms; /* the time from which a fence may be written for it; INT64_MAX: one was written */
 };
 void cache_wait_fresh(struct cache *c, struct cache_wait *w);                       /* read index */
 void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision);  /* at least this revision */

@@ -143,7 +143,7 @@ static void set_revision(const struct kind *k, int64_t revision)
 	atomic_store_explicit(&k->life->revision, revision, memory_order_release);
 }
 
-/* Takes the reference that `now` is. */
+/* Replaces the kind of that definition. The reference `now` passes to the cache. */
 static void kind_replace(struct cache *c, struct str name, const struct kind *present, const struct kind *now, int64_t revision)
 {
 	struct defined *d = &c->defined;

@@ -311,7 +311,7 @@ struct fresh {
 	int64_t fence_not_before_ms; /* after etcd has refused a fence: until then proofs take its place */
 	struct storage_range asked;
 	uint32_t asked_epoch;
-	int64_t asked_ms, proof_not_before_ms; /* etcd spends at most half of its time on them */
+	int64_t asked_ms, proof_not_before_ms; /* proofs take at most half of etcd's time */
 	struct proof proof;
 };
 

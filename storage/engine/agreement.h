@@ -119,7 +119,7 @@ struct str agreement_id(const struct agreement *a); /* ID: lives as long as the 
 struct agreement_version {
 	struct str encodes; /* "annals.dev/v1"; empty: does not write the kind */
 	struct str wants;
-	const struct str *decodes, *serves, *forms; /* forms: of values, besides their plain text */
+	const struct str *decodes, *serves, *forms; /* forms: how values may be packed, besides plain text */
 	size_t n_decodes, n_serves, n_forms;
 };
 struct agreement_replica {

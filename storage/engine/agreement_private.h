@@ -134,7 +134,7 @@ void agreement_errand_run(struct agreement *a, enum agreement_errand e);
 void agreement_choose_all(struct agreement *a);
 /* Returns true if an answer has changed. */
 bool agreement_publish(struct agreement *a);
-void agreement_waits_end(struct agreement *a, struct list *ret); /* those that are over */
+void agreement_waits_end(struct agreement *a, struct list *ret); /* moves the finished waits to ret */
 int64_t agreement_waits_next_ms(struct agreement *a);
 void agreement_note(struct agreement *a);
 void agreement_note_trouble(struct agreement *a, const char *message); /* etcd has refused or not answered */

@@ -8,8 +8,8 @@
 #include "storage/engine/agreement.h"
 
 enum migration_step {
-	MIGRATION_LEAVE, /* it has ended, or is being deleted */
-	MIGRATION_WAIT,  /* and say for what */
+	MIGRATION_LEAVE, /* the migration has ended, or is being deleted */
+	MIGRATION_WAIT,  /* wait, and report the reason in the status */
 	MIGRATION_RUN,
 	MIGRATION_FAIL,
 };

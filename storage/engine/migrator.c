@@ -331,7 +331,8 @@ static bool is_all_readable(struct migrator *m)
  * if there may be more. */
 static bool bases_sweep(struct migrator *m)
 {
-	int64_t revision = cache_revision(m->options.cache); /* first: what comes later is guarded */
+	/* Taken before the reads below, so that the transaction is refused if a later write changed them. */
+	int64_t revision = cache_revision(m->options.cache);
 	struct base_unused unused[SWEEP_MAX];
 	struct plan plans[SWEEP_MAX], *all[SWEEP_MAX];
 	struct arena a;

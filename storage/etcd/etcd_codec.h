@@ -48,7 +48,7 @@ bool etcd_decode_watch(struct etcd_watch_answer *ret, struct arena *a, struct st
  * only if it is known to precede the log. */
 struct etcd_verdict {
 	enum storage_result result;
-	bool is_local; /* the problem is this member, or the way to it: another may do better */
+	bool is_local; /* the fault lies with this member or the connection to it, so another member may succeed */
 };
 
 /* code: a gRPC status code; text: its details. */

@@ -45,7 +45,7 @@ struct memory {
 	uint64_t cluster;
 	int64_t limit;       /* bytes */
 	bool lacks_room;     /* a put has been refused, and there is no room yet */
-	atomic_bool is_full; /* by a test's order */
+	atomic_bool is_full; /* a test has ordered that puts are refused */
 	pthread_mutex_t others_lock; /* guards the fields below; no other lock is taken inside it */
 	int64_t (*others)(void *ctx);
 	void *others_ctx;
@@ -372,7 +372,7 @@ static enum storage_result execute_compact(struct memory *m, struct storage_op *
 static enum storage_result execute_status(struct memory *m, struct storage_op *op)
 {
 	struct storage_status *s = container_of(op, struct storage_status, op);
-	m->lacks_room = m->lacks_room && !make_room(m, room_to_go_on(m)); /* deletions may have made some */
+	m->lacks_room = m->lacks_room && !make_room(m, room_to_go_on(m)); /* deletions may have made room */
 	s->version = "memory";
 	s->db_size = bytes_held(m);
 	s->db_quota = m->limit < INT64_MAX ? m->limit : 0;
