@@ -1,6 +1,7 @@
 /* Objects of a store become lines of a file, all as they were at one revision. Counting comes first: it names that revision, and the header says how many
  * objects follow. The file has Secrets in it, so it is its owner's alone. It gets its name only once it is whole, so that nobody takes half of one for a
  * backup. */
+#include "api/custom/custom.h"
 #include "api/model/storage_version.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -79,6 +80,7 @@ struct walk {
 	const struct export_options *options;
 	int64_t revision;
 	uint64_t counts[KIND_COUNT_MAX], n;
+	uint64_t n_left_out; /* objects of kinds that definitions describe */
 	struct sha256_ctx digest;
 	struct arena keys, object;
 	struct buf line;
@@ -243,6 +245,60 @@ static int write_range(struct walk *w, const struct kind *k, struct str key, str
 	return store_pages_each(w->options->storage, key, end, &w->revision, write_page, w, w->err);
 }
 
+/* ---- what is left out ---- */
+
+/* Counts the objects below one directory that are chosen. Nothing of the cluster is below a namespace's. */
+static int count_left_out(struct walk *w, struct str directory)
+{
+	const struct option_strings *namespaces = w->options->namespaces;
+	_cleanup_(arena_done) struct arena a;
+	int error = 0;
+	arena_init(&a, KEY_BYTES);
+	for (size_t i = 0; i < MAX(namespaces->n, (size_t)1) && !error; i++) {
+		arena_clear(&a);
+		struct str key =
+			namespaces->n ? arena_printf(&a, STR_FMT "%s/", STR_ARG(directory), namespaces->v[i]) : directory;
+		struct storage_range r = {
+			.key = key, .range_end = storage_prefix_end(&a, key), .count_only = true, .at_revision = w->revision};
+		error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? 0
+										  : store_range_fail(&r, w->revision, w->err);
+		w->n_left_out += error ? 0 : (uint64_t)r.count;
+		storage_op_clear(&r.op);
+	}
+	return error;
+}
+
+/* A definition's key ends with RESOURCE.GROUP. */
+static int visit_definitions(void *ctx, const struct storage_range *page)
+{
+	struct walk *w = ctx;
+	int error = 0;
+	for (size_t i = 0; i < page->n_kvs && !error; i++) {
+		struct str name = page->kvs[i].key, resource, group;
+		arena_clear(&w->keys);
+		struct str above = directory(w, kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)));
+		name = (struct str){name.p + above.n, name.n - above.n};
+		if (name.n < KEY_BYTES / 4 && str_cut(name, '.', &resource, &group)) {
+			error = count_left_out(w, key_object(&w->keys, w->options->prefix, group, resource, STR(""), STR("")));
+		}
+	}
+	return error;
+}
+
+/* A user who names resources cannot name these, and expects none. */
+static int find_left_out(struct walk *w)
+{
+	if (w->options->resources->n) {
+		return 0;
+	}
+	struct str key = directory(w, kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)));
+	_cleanup_(arena_done) struct arena a;
+	arena_init(&a, KEY_BYTES);
+	key = arena_dup(&a, key); /* each definition begins the walk's arena anew */
+	return store_pages_each(
+		w->options->storage, key, storage_prefix_end(&a, key), &w->revision, visit_definitions, w, w->err);
+}
+
 /* ---- all of it ---- */
 
 static int each_range(struct walk *w, int (*visit)(struct walk *w, const struct kind *k, struct str key, struct str end))
@@ -267,12 +323,19 @@ static int walk(struct walk *w)
 		r = write_line(w);
 	}
 	r = r ? r : each_range(w, write_range);
+	r = r ? r : find_left_out(w);
 	progress_clear(&w->progress);
 	return r ? r : write_trailer(w);
 }
 
-/* 0, with the number of objects and the revision; or -errno with a sentence in err. */
-static int export_walk(const struct export_options *options, uint64_t *ret_n, int64_t *ret_revision, struct buf *err)
+/* The sums of an export. */
+struct export_result {
+	uint64_t n, n_left_out; /* objects */
+	int64_t revision;
+};
+
+/* 0, or -errno with a sentence in err. */
+static int export_walk(const struct export_options *options, struct export_result *ret, struct buf *err)
 {
 	struct walk w = {.options = options, .err = err, .shelf = {.storage = options->storage, .prefix = options->prefix}};
 	sha256_init(&w.digest);
@@ -281,8 +344,7 @@ static int export_walk(const struct export_options *options, uint64_t *ret_n, in
 	buf_init(&w.line, EXPORT_LINE_MAX);
 	progress_init(&w.progress, "exported", "objects", 0);
 	int r = walk(&w);
-	*ret_n = w.n;
-	*ret_revision = w.revision;
+	*ret = (struct export_result){.n = w.n, .n_left_out = w.n_left_out, .revision = w.revision};
 	base_shelf_done(&w.shelf);
 	buf_done(&w.line);
 	arena_done(&w.object);
@@ -392,8 +454,7 @@ static int write_all(const struct export_flags *f, struct storage *storage, stru
 {
 	_cleanup_(mem_freep) char *temporary = is_replaced(f->output) ? mem_printf("%s.part", f->output) : NULL;
 	FILE *out = open_output(f->output, temporary, err);
-	uint64_t n;
-	int64_t revision;
+	struct export_result result;
 	if (!out) {
 		return -EIO;
 	}
@@ -402,10 +463,17 @@ static int write_all(const struct export_flags *f, struct storage *storage, stru
 		.resources = &f->resources,
 		.namespaces = &f->namespaces,
 		.out = out};
-	int r = export_walk(&options, &n, &revision, err);
+	int r = export_walk(&options, &result, err);
 	r = close_output(out, f->output, temporary, r, err);
 	if (!r) {
-		fprintf(stderr, "%" PRIu64 " objects at revision %" PRId64 "\n", n, revision);
+		fprintf(stderr, "%" PRIu64 " objects at revision %" PRId64 "\n", result.n, result.revision);
+	}
+	if (!r && result.n_left_out > 0) {
+		fprintf(stderr,
+			"%" PRIu64
+			" object%s of CustomResourceDefinitions %s left out: an export has definitions, and not yet their "
+			"objects. kubectl get -A -o yaml writes them\n",
+			result.n_left_out, result.n_left_out == 1 ? "" : "s", result.n_left_out == 1 ? "is" : "are");
 	}
 	return r;
 }
@@ -439,8 +507,8 @@ const struct command command_export = {
 	.summary = "writes all objects to a file, as JSON lines",
 	.description = "Writes all objects, as they were at one revision, to a file: a header, an object a line, a trailer.\n"
 		       "Servers may run meanwhile. `annals import` reads the file. What follows from objects (indexes) is\n"
-		       "not in it, nor what only says what processes do right now (Leases, StorageVersions). Secrets are:\n"
-		       "keep the file as you keep them.\n\n"
+		       "not in it, nor what only says what processes do right now (Leases, StorageVersions), nor objects of\n"
+		       "CustomResourceDefinitions: it says how many. Secrets are: keep the file as you keep them.\n\n"
 		       "Without --data-dir and --etcd-servers it takes the data of `annals up` in its default directory.",
 	.examples = "  # everything that annals up keeps, whether it runs or not\n"
 		    "  annals export -o backup.jsonl\n"

@@ -244,6 +244,31 @@ def test_export__of_chosen_resources_and_namespaces(full, tmp_path):
     assert "no such resource" in annals("export", *full.flags, "--resources=nothings").stderr
 
 
+def test_export__says_which_objects_it_leaves_out(full, serve, tmp_path):
+    def left_out(*flags):
+        said = annals("export", "-o", tmp_path / "some", *full.flags, *flags).stderr.splitlines()
+        assert "objects at revision" in said[0] and len(said) <= 2, said
+        return said[1:] and said[1].partition(":")[0]
+
+    assert not left_out()
+    server = serve(full.etcd.endpoint)
+    for plural, kind, scope in (("widgets", "Widget", "Namespaced"), ("alone", "Alone", "Cluster"), ("empty", "Empty", "Cluster")):
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        made = server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.example.com"},
+            "spec": {"group": "example.com", "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": [version]}})
+        assert made.status == 201, made
+    assert not left_out()
+    for place, kind in (("namespaces/shop/widgets", "Widget"), ("namespaces/default/widgets", "Widget"), ("alone", "Alone")):
+        assert server.post(f"/apis/example.com/v1/{place}", {"apiVersion": "example.com/v1", "kind": kind, **meta("x")}).status == 201
+    assert left_out() == "3 objects of CustomResourceDefinitions are left out"
+    assert left_out("--namespaces=shop") == "1 object of CustomResourceDefinitions is left out"
+    assert left_out("--namespaces=shop,default,absent") == "2 objects of CustomResourceDefinitions are left out"
+    assert not left_out("--resources=configmaps")
+    names = {line["metadata"]["name"] for line in lines_of(full.export(tmp_path / "all"))[1:-1] if line["kind"] == "CustomResourceDefinition"}
+    assert names == {"widgets.example.com", "alone.example.com", "empty.example.com"}
+
+
 MOVE = r"""
 move() { printf '\ndel %s/%s\nput %s/%s %s\n\n\n' "$KEYS" "$1" "$KEYS" "$2" "$3" | etcdctl --endpoints "$ENDPOINT" txn; }
 while move "$ONE" "$OTHER" "$AS_OTHER" && move "$OTHER" "$ONE" "$AS_ONE"; do :; done
