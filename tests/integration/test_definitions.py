@@ -181,6 +181,18 @@ def test_a_changed_schema_shows_stored_objects_as_it_says(serve, server, store):
     assert again.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "red", "extra": "x"}
 
 
+def test_a_schema_is_kept_without_its_empty_members(server):
+    """As Go writes it. Values are no schemas: an empty default stays."""
+    spec = {"type": "object", "description": "", "nullable": False, "required": [], "properties": {}, "default": {}}
+    item = {"type": "object", "properties": {"a": {"type": "string", "pattern": "", "default": ""}, "properties": {"type": "string", "enum": []}}}
+    listed = {"type": "array", "items": item, "x-kubernetes-list-map-keys": []}
+    made = create(server, definition(schema={"type": "object", "allOf": [], "properties": {"spec": spec, "list": listed}}))
+    assert made.json["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == {"type": "object", "properties": {
+        "spec": {"type": "object", "default": {}},
+        "list": {"type": "array", "items": {"type": "object", "properties": {
+            "a": {"type": "string", "default": ""}, "properties": {"type": "string"}}}}}}
+
+
 NARROW = f"/apis/{GROUP}/v2/namespaces/default/widgets"
 
 
