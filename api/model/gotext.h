@@ -14,5 +14,10 @@ struct str go_quote(struct arena *a, struct str s);
 bool go_is_print(uint32_t c);
 /* The code point at p in *ret_c, and its bytes; 0 where p is not UTF-8 (names in paths and headers may be anything). */
 unsigned go_decode_rune(const char *p, const char *end, uint32_t *ret_c);
+/* The double that is nearest to a number in JSON. */
+double go_double(struct str lexeme);
+/* As Go's JSON and its %v write a double. */
+struct str go_float_json(double d, struct arena *a);
+struct str go_float_print(double d, struct arena *a);
 
 #endif

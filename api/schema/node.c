@@ -2,8 +2,6 @@
 #include "api/schema/node.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- values ---- */
@@ -16,20 +14,6 @@ static bool is_int(struct str lexeme, int64_t *ret)
 		return true;
 	}
 	return str_to_int64(lexeme, ret);
-}
-
-static double to_double(struct str lexeme)
-{
-	char small[64];
-	if (lexeme.n < sizeof(small)) {
-		memcpy(small, lexeme.p, lexeme.n);
-		small[lexeme.n] = '\0';
-		return strtod(small, NULL);
-	}
-	char *text = mem_strndup(lexeme.p, lexeme.n);
-	double d = strtod(text, NULL);
-	mem_free(text);
-	return d;
 }
 
 struct value value_of(const struct json *j)
@@ -48,7 +32,7 @@ struct value value_of(const struct json *j)
 			v.kind = VALUE_INT;
 			v.number = (double)v.integer;
 		} else {
-			v.number = to_double(json_text(j));
+			v.number = go_double(json_text(j));
 		}
 	}
 	return v;
@@ -150,93 +134,6 @@ bool value_equal(const struct json *a, const struct json *b)
 	}
 	assert(false);
 	return false;
-}
-
-/* The shortest digits that read back as d, and the exponent of the first one. d is finite and positive. */
-static size_t shortest_digits(double d, char digits[32], int *ret_exponent)
-{
-	enum { DIGITS_MAX = 17 }; /* decimal digits tell all doubles apart */
-	char text[48];
-	for (int n = 1; n <= DIGITS_MAX; n++) {
-		snprintf(text, sizeof(text), "%.*e", n - 1, d);
-		double again = strtod(text, NULL);
-		if (!(again < d) && !(again > d)) {
-			break;
-		}
-	}
-	size_t n = 0;
-	const char *p = text;
-	for (; *p != 'e'; p++) {
-		if (*p != '.') {
-			digits[n++] = *p;
-		}
-	}
-	*ret_exponent = atoi(p + 1);
-	while (n > 1 && digits[n - 1] == '0') {
-		n--;
-	}
-	return n;
-}
-
-/* Digits with a decimal point, or with an exponent of at least `least` digits. */
-static struct str go_float(double d, int low, int high, int least, struct arena *a)
-{
-	char digits[32], out[400];
-	int exponent;
-	size_t n = 0;
-	if (!(d < 0) && !(d > 0)) {
-		return signbit(d) ? STR("-0") : STR("0");
-	}
-	if (!isfinite(d)) {
-		return isnan(d) ? STR("NaN") : d < 0 ? STR("-Inf") : STR("+Inf");
-	}
-	if (d < 0) {
-		out[n++] = '-';
-		d = -d;
-	}
-	size_t n_digits = shortest_digits(d, digits, &exponent);
-	if (exponent < low || exponent >= high) {
-		out[n++] = digits[0];
-		if (n_digits > 1) {
-			out[n++] = '.';
-			memcpy(out + n, digits + 1, n_digits - 1);
-			n += n_digits - 1;
-		}
-		n += (size_t)snprintf(out + n, 16, "e%c%0*d", exponent < 0 ? '-' : '+', least, abs(exponent));
-	} else if (exponent < 0) {
-		out[n++] = '0';
-		out[n++] = '.';
-		for (int i = -1; i > exponent; i--) {
-			out[n++] = '0';
-		}
-		memcpy(out + n, digits, n_digits);
-		n += n_digits;
-	} else {
-		for (int i = 0; i <= exponent || i < (int)n_digits; i++) {
-			if (i == exponent + 1) {
-				out[n++] = '.';
-			}
-			out[n++] = i < (int)n_digits ? digits[i] : '0';
-		}
-	}
-	return arena_dup(a, (struct str){out, n});
-}
-
-struct str go_float_json(double d, struct arena *a)
-{
-	enum { LOW = -6, HIGH = 21 };
-	struct str text = go_float(d, LOW, HIGH, 2, a);
-	/* encoding/json turns e-09 into e-9. */
-	if (text.n >= 4 && text.p[text.n - 4] == 'e' && text.p[text.n - 3] == '-' && text.p[text.n - 2] == '0') {
-		return arena_printf(a, "%.*s%c", (int)text.n - 2, text.p, text.p[text.n - 1]);
-	}
-	return text;
-}
-
-struct str go_float_print(double d, struct arena *a)
-{
-	enum { LOW = -4, HIGH = 6 };
-	return go_float(d, LOW, HIGH, 2, a);
 }
 
 static const struct json *shown_as_json(const struct json *j, struct arena *a)

@@ -126,9 +126,6 @@ struct value {
 struct value value_of(const struct json *j);
 /* reflect.DeepEqual of decoded JSON: 1 and 1.0 differ, order of members does not count. */
 bool value_equal(const struct json *a, const struct json *b);
-/* As Go's JSON and its %v write a double. */
-struct str go_float_json(double d, struct arena *a);
-struct str go_float_print(double d, struct arena *a);
 /* The value as messages show it: doubles by %v, objects with sorted members. */
 const struct json *value_shown(const struct json *j, struct arena *a);
 void go_print_value(struct buf *out, const struct json *j, struct arena *a); /* by %v */
