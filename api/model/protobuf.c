@@ -4,11 +4,13 @@
  * generated code. */
 #include "api/model/protobuf.h"
 
+#include "api/model/gotext.h"
 #include "api/model/object.h"
 #include "base/base64.h"
 #include "base/clock.h"
 
 #include <assert.h>
+#include <math.h>
 
 static const struct str prefix = {"k8s", 4}; /* with its NUL */
 
@@ -16,6 +18,7 @@ enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_GROUP, WIRE_GROUP_END, W
 enum {
 	GROUPS_MAX = 100,     /* within each other */
 	VALUES_MAX = 1000000, /* in the whole body, opaque JSON aside: JSON_LIMITS_DEFAULT has its own */
+	DOUBLE_COST = 10,     /* values: the shortest digits of a number take as long to find as others to read */
 	/* The greatest number of a field, as protobuf defines it; a body with a greater one is refused. */
 	NUMBER_MAX = (1 << 29) - 1,
 };
@@ -31,6 +34,8 @@ struct part {
 struct decoder {
 	struct arena *arena;
 	size_t n_values;
+	unsigned depth;       /* of containers in the JSON that is made */
+	bool has_messages;    /* of TYPE_RAW: settle() has to make JSON of them */
 	struct str error;     /* the first */
 	bool is_error_placed; /* it says in which field */
 };
@@ -176,6 +181,23 @@ static struct json *read_int(struct decoder *d, const struct type *t, const stru
 	return json_int(d->arena, t->kind == TYPE_INT32 ? (int32_t)(uint32_t)p->varint : (int64_t)p->varint);
 }
 
+static struct json *read_double(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
+{
+	(void)t, (void)before;
+	uint64_t bits = 0;
+	double number;
+	for (size_t i = 0; i < sizeof(bits); i++) {
+		bits |= (uint64_t)(unsigned char)p->bytes.p[i] << 8 * i;
+	}
+	memcpy(&number, &bits, sizeof(number));
+	d->n_values += DOUBLE_COST;
+	if (!isfinite(number)) {
+		const char *name = isnan(number) ? "NaN" : signbit(number) ? "-Inf" : "+Inf";
+		return decoder_fail(d, arena_printf(d->arena, "json: unsupported value: %s", name));
+	}
+	return json_number(d->arena, go_float_json(number, d->arena));
+}
+
 static struct json *read_bytes(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
 {
 	(void)t, (void)before;
@@ -244,16 +266,23 @@ static bool read_wrapped(struct decoder *d, struct str in, struct str *ret)
 	return !d->error.n && ret->n > 0;
 }
 
+static struct json *read_object(struct decoder *d, const struct type *t, const struct part *p, struct json *before);
+
 static struct json *read_opaque(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
 {
-	(void)t, (void)before;
 	struct json *v;
 	struct str text;
+	struct json_limits limits = JSON_LIMITS_DEFAULT;
 	size_t at;
+	if (t->message) {
+		d->has_messages = true;
+		return read_object(d, t->message, p, before);
+	}
+	limits.depth -= d->depth;
 	if (!read_wrapped(d, p->bytes, &text)) {
 		return json_null(d->arena);
 	}
-	int error = json_parse(&v, d->arena, text, JSON_LIMITS_DEFAULT, &at);
+	int error = json_parse(&v, d->arena, text, limits, &at);
 	return error ? decoder_fail(d, str_of(json_error_text(d->arena, error, text, at))) : v;
 }
 
@@ -334,7 +363,6 @@ static void read_members_in(struct decoder *d, const struct type *t, uint64_t wi
 	}
 }
 
-/* Depth is that of the schema, whose types do not refer to themselves. */
 static void read_members(struct decoder *d, const struct type *t, struct str in, struct json *into)
 {
 	read_members_in(d, t, 0, in, into);
@@ -391,6 +419,11 @@ static struct json *read_map(struct decoder *d, const struct type *t, const stru
 	return map;
 }
 
+static bool is_container(const struct type *t)
+{
+	return t->kind == TYPE_OBJECT || t->kind == TYPE_MAP || t->kind == TYPE_LIST || (t->message && !t->message->is_choice);
+}
+
 /* NULL after a failure. */
 static struct json *read_value(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
 {
@@ -409,17 +442,79 @@ static struct json *read_value(struct decoder *d, const struct type *t, const st
 		[TYPE_QUANTITY] = {WIRE_BYTES, read_quantity},
 		[TYPE_OBJECT] = {WIRE_BYTES, read_object},
 		[TYPE_MAP] = {WIRE_BYTES, read_map},
+		[TYPE_DOUBLE] = {WIRE_FIXED64, read_double},
 		[TYPE_RAW] = {WIRE_BYTES, read_opaque},
 		[TYPE_FIELDS_V1] = {WIRE_BYTES, read_opaque},
 	};
 	if (++d->n_values > VALUES_MAX || arena_is_full(d->arena)) {
 		return decoder_fail(d, STR("the object takes too much memory"));
 	}
-	if (t->kind == TYPE_LIST) { /* an occurrence is an item */
-		return read_list(d, t, p, before);
+	/* A schema holds schemas: bodies are as deep as JSON's may be, and no deeper. */
+	if (is_container(t) && d->depth >= JSON_LIMITS_DEFAULT.depth) {
+		return decoder_fail(d, STR("proto: messages are nested too deeply"));
 	}
-	assert(t->kind < ARRAY_SIZE(forms) && forms[t->kind].read);
-	return check_wire(d, p, forms[t->kind].wire) ? forms[t->kind].read(d, t, p, before) : NULL;
+	struct json *v = NULL;
+	d->depth += is_container(t);
+	if (t->kind == TYPE_LIST) { /* an occurrence is an item */
+		v = read_list(d, t, p, before);
+	} else {
+		assert(t->kind < ARRAY_SIZE(forms) && forms[t->kind].read);
+		v = check_wire(d, p, forms[t->kind].wire) ? forms[t->kind].read(d, t, p, before) : NULL;
+	}
+	d->depth -= is_container(t);
+	return v;
+}
+
+/* ---- messages that are not as their JSON ---- */
+
+/* Makes JSON of the messages in a tree, in place, once the whole body is read: a message may come in pieces. */
+static struct json *settle(struct decoder *d, const struct type *t, struct json *v);
+
+static void settle_members(struct decoder *d, const struct type *t, struct json *object)
+{
+	for (uint32_t i = 0; i < object->n; i++) {
+		struct json_member *m = &object->members[i];
+		const struct field *f = t->kind == TYPE_MAP ? NULL : type_field(t, m->name);
+		const struct type *type = f ? f->type : t->elem;
+		m->value = type ? settle(d, type, m->value) : m->value;
+	}
+}
+
+/* Go leaves out of JSON what is empty, as schema_decode() does. */
+static struct json *settle_message(struct decoder *d, const struct type *message, struct json *v)
+{
+	struct json *found = NULL, *normal = NULL;
+	struct str error;
+	v = json_is(v, JSON_OBJECT) ? v : json_object(d->arena);
+	settle_members(d, message, v);
+	if (!message->is_choice) {
+		int r = schema_decode(&normal, message, v, d->arena, NULL, &error);
+		return r ? decoder_fail(d, error) : normal;
+	}
+	for (const struct field *f = message->fields; f->name; f++) {
+		struct json *value = json_gets(v, f->name);
+		found = value ? value : found;
+	}
+	if (found) {
+		return found;
+	}
+	return message->fields[0].type->kind == TYPE_BOOL ? json_bool(d->arena, false) : json_null(d->arena);
+}
+
+static struct json *settle(struct decoder *d, const struct type *t, struct json *v)
+{
+	if (t->message) {
+		struct json *made = settle_message(d, t->message, v);
+		return made ? made : v;
+	}
+	if (t->kind == TYPE_LIST && json_is(v, JSON_ARRAY)) {
+		for (uint32_t i = 0; i < v->n; i++) {
+			v->items[i] = settle(d, t->elem, v->items[i]);
+		}
+	} else if ((t->kind == TYPE_OBJECT || t->kind == TYPE_MAP) && json_is(v, JSON_OBJECT)) {
+		settle_members(d, t, v);
+	}
+	return v;
 }
 
 /* ---- the envelope ---- */
@@ -467,7 +562,7 @@ static bool check_prefix(struct str body, struct str *ret_error)
 int protobuf_decode(
 	struct json **ret, const char *kind, const struct type *type, struct str body, struct arena *a, struct str *ret_error)
 {
-	struct decoder d = {.arena = a};
+	struct decoder d = {.arena = a, .depth = 1};
 	struct json *claim = json_object(a);
 	struct str object;
 	if (!check_prefix(body, ret_error)) {
@@ -487,6 +582,9 @@ int protobuf_decode(
 	}
 	struct json *tree = json_copy(a, claim);
 	read_members(&d, type, object, tree);
+	if (d.has_messages && !d.error.n) {
+		settle(&d, type, tree);
+	}
 	if (d.error.n) {
 		*ret_error = d.error;
 		return OBJECT_MISMATCH;

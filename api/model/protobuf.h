@@ -3,7 +3,7 @@
  * Such a body is "k8s\0" and a runtime.Unknown, which says kind and apiVersion and holds the object as a
  * message of its own. Members are known by number (FIELD_NUMBER of the schema); numbers that no field has are
  * skipped, as Go does, so this form knows no unknown fields. Opaque members (RawExtension, FieldsV1) are JSON
- * text inside. The result is the tree that the same object's JSON would give, except that empty members are
+ * text inside, but for the schemas of definitions, which are messages (struct type's message). The result is the tree that the same object's JSON would give, except that empty members are
  * there which Go's JSON leaves out: decoding (api/model/schema.h) drops them. */
 #ifndef API_MODEL_PROTOBUF_H
 #define API_MODEL_PROTOBUF_H

@@ -5,6 +5,7 @@
  * side. Go's protobuf writes some empty texts that its JSON leaves out; the schema alone says
  * which. Lists have a type for the moment of writing: a kind does not declare its own. */
 #include "api/model/protobuf_write.h"
+#include "api/model/gotext.h"
 #include "api/model/protobuf.h"
 #include "base/base64.h"
 #include "base/clock.h"
@@ -186,7 +187,9 @@ bool protobuf_from_text(struct buf *out, struct str json_text)
 
 /* ---- writing ---- */
 
-enum wire { WIRE_VARINT, WIRE_BYTES = 2 };
+enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
+/* Messages of a type that holds itself: what is accepted has no more containers in each other. Others may have written more into etcd. */
+enum { MESSAGES_MAX = 512 };
 /* Bytes of a varint: 64 bits, of which each byte holds seven. */
 enum { FIRST_CAP = 1024, VARINT_MAX = 10 };
 
@@ -223,7 +226,7 @@ static void protobuf_out_grow(struct protobuf_out *o, size_t wanted)
 		memcpy(p + cap - n, o->p + o->at, n);
 	}
 	mem_free(o->p);
-	*o = (struct protobuf_out){.p = p, .at = cap - n, .cap = cap, .ceiling = o->ceiling};
+	*o = (struct protobuf_out){.p = p, .at = cap - n, .cap = cap, .ceiling = o->ceiling, .depth = o->depth};
 }
 
 /* Makes room for n bytes before the written ones; NULL when that is too much. */
@@ -318,6 +321,21 @@ static void put_int(struct protobuf_out *o, const struct type *t, unsigned numbe
 	put_number(o, number, n);
 }
 
+static void put_double(struct protobuf_out *o, const struct type *t, unsigned number, const struct json *v)
+{
+	(void)t;
+	double value = v ? go_double(json_text(v)) : 0;
+	uint64_t bits;
+	char bytes[sizeof(bits)];
+
+	memcpy(&bits, &value, sizeof(bits));
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		bytes[i] = (char)(bits >> 8 * i);
+	}
+	protobuf_put(o, (struct str){bytes, sizeof(bytes)});
+	put_tag(o, number, WIRE_FIXED64);
+}
+
 static void put_timestamp(struct protobuf_out *o, unsigned number, const struct json *v, bool has_fraction)
 {
 	static const int64_t zero_us = -62135596800 * 1000000; /* Go's zero time, which is an empty message */
@@ -384,12 +402,50 @@ static void put_quantity(struct protobuf_out *o, const struct type *t, unsigned 
 	put_wrapped(o, number, v ? json_text(v) : STR("0"));
 }
 
+static bool fits(const struct type *t, const struct json *v);
+
+/* Go's struct of a schema or a bool has the bool set beside a schema. */
+static void put_choice(struct protobuf_out *o, const struct type *message, const struct json *v)
+{
+	size_t n = 0;
+
+	for (; message->fields[n].name; n++) {
+	}
+	for (; n > 0; n--) {
+		const struct field *f = &message->fields[n - 1];
+		if (f->type->kind == TYPE_BOOL) {
+			put_number(o, field_number(f), v && (v->kind != JSON_BOOL || v->boolean));
+		} else if (fits(f->type, v)) {
+			put_value(o, f->type, field_number(f), v);
+		}
+	}
+}
+
+static void put_message(struct protobuf_out *o, const struct type *message, unsigned number, const struct json *v)
+{
+	size_t before = protobuf_out_size(o);
+
+	o->is_over = o->is_over || o->depth == MESSAGES_MAX;
+	if (o->is_over) {
+		return;
+	}
+	o->depth += !message->is_choice;
+	if (message->is_choice) {
+		put_choice(o, message, v);
+	} else {
+		protobuf_put_object(o, message, v);
+	}
+	o->depth -= !message->is_choice;
+	protobuf_put_head(o, number, protobuf_out_size(o) - before);
+}
+
 static void put_opaque(struct protobuf_out *o, const struct type *t, unsigned number, const struct json *v)
 {
-	(void)t;
 	struct buf made;
 
-	if (!v) {
+	if (t->message) {
+		put_message(o, t->message, number, v);
+	} else if (!v) {
 		protobuf_put_head(o, number, 0);
 	} else if (v->source.n > 0) {
 		put_wrapped(o, number, v->source);
@@ -496,8 +552,12 @@ static bool fits(const struct type *t, const struct json *v)
 		[TYPE_OBJECT] = {JSON_OBJECT, JSON_OBJECT},
 		[TYPE_MAP] = {JSON_OBJECT, JSON_OBJECT},
 		[TYPE_LIST] = {JSON_ARRAY, JSON_ARRAY},
+		[TYPE_DOUBLE] = {JSON_NUMBER, JSON_NUMBER},
 	};
 
+	if (t->message && !t->message->is_choice) {
+		return json_is(v, JSON_OBJECT);
+	}
 	if (t->kind == TYPE_RAW || t->kind == TYPE_FIELDS_V1) {
 		return v && v->kind != JSON_NULL;
 	}
@@ -519,6 +579,7 @@ static void put_value(struct protobuf_out *o, const struct type *t, unsigned num
 		[TYPE_OBJECT] = put_object,
 		[TYPE_MAP] = put_map,
 		[TYPE_LIST] = put_list,
+		[TYPE_DOUBLE] = put_double,
 		[TYPE_RAW] = put_opaque,
 		[TYPE_FIELDS_V1] = put_opaque,
 	};
@@ -538,6 +599,7 @@ static bool is_written_empty(const struct field *f)
 	case TYPE_BOOL:
 	case TYPE_INT32:
 	case TYPE_INT64:
+	case TYPE_DOUBLE:
 		return !(f->flags & FIELD_KEEP_EMPTY);
 	case TYPE_BYTES:
 	case TYPE_MAP:

@@ -12,7 +12,8 @@ struct protobuf_out {
 	char *p;
 	size_t at, cap; /* what has been written is between them */
 	size_t ceiling; /* bytes */
-	bool is_over;   /* for good: the ceiling was reached, and the bytes are of no use */
+	bool is_over;   /* for good: a ceiling was reached, and the bytes are of no use */
+	unsigned depth; /* messages within each other of a type that holds itself */
 };
 
 void protobuf_out_init(struct protobuf_out *o, size_t ceiling);

@@ -691,6 +691,7 @@ static struct json *decode(struct decoder *d, const struct type *t, const struct
 		[TYPE_OBJECT] = decode_object,
 		[TYPE_MAP] = decode_map,
 		[TYPE_LIST] = decode_list,
+		[TYPE_DOUBLE] = decode_raw,
 		[TYPE_RAW] = decode_raw,
 		[TYPE_FIELDS_V1] = decode_raw,
 	};

@@ -18,6 +18,7 @@ enum type_kind {
 	TYPE_OBJECT,   /* members as in `fields`, others are unknown */
 	TYPE_MAP,      /* string -> elem */
 	TYPE_LIST,
+	TYPE_DOUBLE,    /* a number; only in messages of TYPE_RAW */
 	TYPE_RAW,       /* any JSON, opaque: kept verbatim (runtime.RawExtension); one leaf to field ownership */
 	TYPE_FIELDS_V1, /* metadata.managedFields[].fieldsV1: kept verbatim */
 };
@@ -36,6 +37,9 @@ struct type {
 	enum list_type list_type;     /* x-kubernetes-list-type */
 	const char *const *list_keys; /* LIST_MAP: NULL-terminated */
 	bool is_atomic;               /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
+	const struct type
+		*message; /* TYPE_RAW: an object that protobuf has instead; NULL: the JSON text. It may be recursive */
+	bool is_choice;   /* such a message, of which JSON has one field: the last that is there */
 	bool is_rounded;              /* TYPE_QUANTITY: up to thousandths, as in lists of resources */
 };
 

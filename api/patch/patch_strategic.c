@@ -268,6 +268,7 @@ static const char *const go_kinds[] = {
 	[TYPE_OBJECT] = "struct",
 	[TYPE_MAP] = "map",
 	[TYPE_LIST] = "slice",
+	[TYPE_DOUBLE] = "float64",
 	[TYPE_RAW] = "struct",
 	[TYPE_FIELDS_V1] = "struct",
 };

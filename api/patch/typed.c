@@ -708,6 +708,7 @@ static const struct {
 	[TYPE_OBJECT] = {.kind = JSON_OBJECT, .expected = "map"},
 	[TYPE_MAP] = {.kind = JSON_OBJECT, .expected = "map"},
 	[TYPE_LIST] = {.kind = JSON_ARRAY, .expected = "list"},
+	[TYPE_DOUBLE] = {.kind = JSON_NUMBER, .expected = "numeric (int or float)"},
 	[TYPE_RAW] = {.is_any = true},
 	[TYPE_FIELDS_V1] = {.is_any = true},
 };

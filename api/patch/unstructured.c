@@ -217,6 +217,8 @@ static bool refuses(struct check *c, const struct json *in, const struct type *t
 	case TYPE_INT_OR_STRING:
 	case TYPE_QUANTITY:
 		return refuses_json(c, in, t, "");
+	case TYPE_DOUBLE:
+		return refuses_scalar(c, in, t, JSON_NUMBER, "float64");
 	case TYPE_RAW:
 	case TYPE_FIELDS_V1:
 		break;

@@ -138,6 +138,7 @@ static const struct {
 	[TYPE_OBJECT] = {"object", NULL, NULL},
 	[TYPE_MAP] = {"object", NULL, NULL},
 	[TYPE_LIST] = {"array", NULL, NULL},
+	[TYPE_DOUBLE] = {"number", "double", NULL},
 	[TYPE_RAW] = {"object", NULL, NULL},
 	[TYPE_FIELDS_V1] = {"object", NULL, NULL},
 };

@@ -190,6 +190,7 @@ static struct json *make_typed(struct maker *m, const struct type *t)
 		return make_map(m, t->elem);
 	case TYPE_LIST:
 		return make_list(m, t->elem);
+	case TYPE_DOUBLE:
 	case TYPE_RAW:
 		return make_map(m, NULL);
 	case TYPE_FIELDS_V1:

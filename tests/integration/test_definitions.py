@@ -8,6 +8,7 @@ import re
 import pytest
 
 from processes import retry_until
+from protobuf_fields import PROTOBUF, every, frames, only, opened
 
 GROUP = "example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -359,3 +360,67 @@ def test_apply_merges_lists_by_their_type(server):
     assert left == {"tags": ["x", "y"], "ports": [{"name": "b", "port": 2}], "any": {"a": {"c": 2}}}
     wrong = apply(server, "w", "two", {"tags": 5})
     assert wrong.status == 400 and ".spec.tags: expected list, got " in wrong.json["message"], wrong.text
+
+
+# All forms that a schema has in protobuf only: unions, numbers with a fraction, opaque values.
+MANY_FORMS = {"type": "object", "description": "Forms.", "properties": {
+    "spec": {"type": "object", "required": ["a"], "maxProperties": 9, "properties": {
+        "a": {"type": "number", "minimum": -0.5, "maximum": 1e21, "exclusiveMaximum": True, "multipleOf": 0.1, "default": 0.5},
+        "b": {"type": "string", "enum": ["x", "y"], "pattern": "^.$", "minLength": 0, "default": "x"},
+        "c": {"type": "object", "additionalProperties": {"type": "integer", "format": "int64"}},
+        "d": {"type": "object", "additionalProperties": True},
+        "e": {"type": "array", "items": {"x-kubernetes-int-or-string": True}, "x-kubernetes-list-type": "atomic"},
+        "f": {"x-kubernetes-preserve-unknown-fields": True, "nullable": True},
+        "g": {"type": "object", "properties": {"n": {"type": "integer"}}, "not": {"required": ["m"]},
+              "anyOf": [{"properties": {"n": {"minimum": 1}}}, {"required": ["n"]}], "externalDocs": {"url": "https://example.com"}}}}}}
+SEND = {"Content-Type": PROTOBUF, "Accept": PROTOBUF}
+
+
+def varint(n):
+    return bytes([n]) if n < 0x80 else bytes([n & 0x7F | 0x80]) + varint(n >> 7)
+
+
+def part(number, value):
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def as_new(body):
+    """The same definition, as a client creates it: of its metadata, the name alone, and no status."""
+    message = opened(body)[2]
+    name, spec = only(only(message, 1), 1), only(message, 2)
+    kind = part(1, b"apiextensions.k8s.io/v1") + part(2, b"CustomResourceDefinition")
+    return b"k8s\0" + part(1, kind) + part(2, part(1, part(1, name)) + part(2, spec))
+
+
+def test_definitions_in_protobuf(server):
+    """As clients of k8s.io/apiextensions-apiserver send and read them. What came in JSON and goes back in protobuf is no change."""
+    for what in (definition(), definition("forms", "Form", MANY_FORMS, subresources={"status": {}, "scale": {"specReplicasPath": ".spec.a", "statusReplicasPath": ".status.a"}},
+                                          additionalPrinterColumns=[{"name": "A", "type": "number", "jsonPath": ".spec.a", "priority": 1}])):
+        path = f"{DEFINITIONS}/{what['metadata']['name']}"
+        made = create(server, what).json
+        with server.watch(f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name={what['metadata']['name']}", headers={"Accept": PROTOBUF}) as watch:
+            kind, event = next(frames(watch.response.read))
+        body = server.get(path, headers={"Accept": PROTOBUF}).body
+        assert (kind, event) == ("ADDED", body)
+        assert opened(body)[:2] == ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        put = server.request("PUT", path, body, headers=SEND)
+        assert (put.status, put.body) == (200, body)
+        assert server.get(path).json == made
+
+        assert server.delete(path).status == 200
+        retry_until(lambda path=path: server.get(path).status == 404, "the definition is gone")
+        again = server.request("POST", DEFINITIONS, as_new(body), headers={**SEND, "Accept": "application/json"})
+        assert (again.status, again.json["spec"]) == (201, made["spec"]), again.text
+        assert conditions(again) == {"NamesAccepted": ("True", "NoConflicts"), "Established": ("True", "InitialNamesAccepted")}
+    api_version, kind, listed = opened(server.get(DEFINITIONS, headers={"Accept": PROTOBUF}).body)
+    assert (kind, [only(only(item, 1), 1).decode() for item in every(listed, 2)]) == ("CustomResourceDefinitionList", ["forms.example.com", "widgets.example.com"])
+
+
+def test_a_bad_definition_in_protobuf(server):
+    create(server)
+    path = f"{DEFINITIONS}/widgets.example.com"
+    body = server.get(path, headers={"Accept": PROTOBUF}).body
+    cut = server.request("PUT", path, body[:len(body) // 2], headers=SEND)
+    assert cut.status == 400
+    wrong = server.request("PUT", path, body.replace(b"integer", b"integre"), headers={**SEND, "Accept": "application/json"})
+    assert (wrong.status, wrong.json["reason"]) == (422, "Invalid")

@@ -213,6 +213,28 @@ static const struct field inner_fields[] = {
 	{0},
 };
 static const struct type inner_type = {.kind = TYPE_OBJECT, .go_type = "v1.Inner", .fields = inner_fields};
+/* A message that holds itself, and one that is in JSON one of its fields. */
+static const struct type kept_type;
+static const struct type type_kept = {.kind = TYPE_RAW, .message = &kept_type};
+static const struct type type_real = {.kind = TYPE_DOUBLE};
+static const struct field choice_fields[] = {
+	{"allows", &type_bool, FIELD_NUMBER(1), "", NULL, NULL},
+	{"kept", &type_kept, FIELD_KEEP_EMPTY | FIELD_NUMBER(2), "", NULL, NULL},
+	{0},
+};
+static const struct type choice_type = {.kind = TYPE_OBJECT, .is_choice = true, .fields = choice_fields};
+static const struct type type_choice = {.kind = TYPE_RAW, .message = &choice_type};
+static const struct type type_kept_map = {.kind = TYPE_MAP, .elem = &type_kept};
+static const struct field kept_fields[] = {
+	{"real", &type_real, FIELD_KEEP_EMPTY | FIELD_NUMBER(1), "", NULL, NULL},
+	{"not", &type_kept, FIELD_KEEP_EMPTY | FIELD_NUMBER(2), "", NULL, NULL},
+	{"or", &type_choice, FIELD_KEEP_EMPTY | FIELD_NUMBER(3), "", NULL, NULL},
+	{"flag", &type_bool, FIELD_NUMBER(4), "", NULL, NULL},
+	{"map", &type_kept_map, FIELD_NUMBER(5), "", NULL, NULL},
+	{0},
+};
+static const struct type kept_type = {.kind = TYPE_OBJECT, .go_type = "v1.Kept", .fields = kept_fields};
+
 static const struct field outer_fields[] = {
 	{"kind", &type_string, 0, "", NULL, NULL},
 	{"micro", &type_micro_time, FIELD_NUMBER(1), "", NULL, NULL},
@@ -225,6 +247,7 @@ static const struct field outer_fields[] = {
 	{"time", &type_time, FIELD_NUMBER(8), "", NULL, NULL},
 	{"raw", &type_raw, FIELD_NUMBER(9), "", NULL, NULL},
 	{"extra", &type_list_map, FIELD_NUMBER(10), "", NULL, NULL},
+	{"kept", &type_kept, FIELD_NUMBER(11), "", NULL, NULL},
 	{0},
 };
 static const struct type outer_type = {.kind = TYPE_OBJECT, .go_type = "v1.Outer", .fields = outer_fields};
@@ -251,6 +274,17 @@ static const struct {
 	{"420408001000", "{\"time\":\"1970-01-01T00:00:00Z\"}"},
 	{"4a00", "{\"raw\":null}"},
 	{"4a050a035b315d", "{\"raw\":[1]}"},
+	{"5a09090000000000000440", "{\"kept\":{\"real\":2.5}}"},
+	{"5a09090000000000000080", "{\"kept\":{\"real\":-0}}"},
+	{"5a0909bbbdd7d9df7cdb3d", "{\"kept\":{\"real\":1e-10}}"},
+	/* Empty values of a message are not in its JSON, unless they are pointers in Go. */
+	{"5a022000", "{\"kept\":{}}"},
+	{"5a021a00", "{\"kept\":{\"or\":false}}"},
+	{"5a041a020801", "{\"kept\":{\"or\":true}}"},
+	{"5a061a0408011200", "{\"kept\":{\"or\":{}}}"},
+	{"5a0a1a060801120212002001", "{\"kept\":{\"or\":{\"not\":{}},\"flag\":true}}"},
+	{"5a052a030a016b", "{\"kept\":{\"map\":{\"k\":{}}}}"},
+	{"5a0212005a06120420001200", "{\"kept\":{\"not\":{\"not\":{}}}}"},
 	/* A message that comes in pieces is one message; of a scalar the last counts. */
 	{"32060a016112016232060a0164120163", "{\"inner\":{\"a\":\"d\",\"list\":[\"b\",\"c\"]}}"},
 	/* Unknown numbers: a varint, 8 bytes, a text, a group with a group inside, 4 bytes. */
@@ -297,6 +331,10 @@ static const struct {
 	{"6b387300120522030a01ff", OBJECT_MISMATCH, "Outer.secrets: proto: string field contains invalid UTF-8"},
 	{"6b387300120752050a016b1001", OBJECT_MISMATCH, "Outer.extra: proto: wrong wireType = 0"},
 	{"6b387300120a420808ffffffffffff7f", OBJECT_MISMATCH, "Outer.time: proto: the time is out of range"},
+	{"6b387300120b5a0909000000000000f87f", OBJECT_MISMATCH, "Kept.real: json: unsupported value: NaN"},
+	{"6b387300120b5a0909000000000000f0ff", OBJECT_MISMATCH, "Kept.real: json: unsupported value: -Inf"},
+	{"6b38730012045a020801", OBJECT_MISMATCH, "Kept.real: proto: wrong wireType = 0"},
+	{"6b38730012065a0409000000", OBJECT_MISMATCH, "Outer.kept: unexpected EOF"},
 	{"6b38730012094a070a057b226e223a", OBJECT_MISMATCH, "Outer.raw: unexpected end of JSON input"},
 	{"6b38730012074a050a037b7d7d", OBJECT_MISMATCH, "Outer.raw: invalid character '}' after top-level value"},
 };

@@ -216,6 +216,63 @@ static void test_ceiling__holds(void **state)
 	buf_done(&body);
 }
 
+/* A definition with so many containers in each other. */
+static struct str deep_definition(struct api_world *w, unsigned depth)
+{
+	static const char head[] = "{\"kind\":\"CustomResourceDefinition\",\"apiVersion\":\"apiextensions.k8s.io/v1\","
+				   "\"metadata\":{\"name\":\"a\"},\"spec\":{\"versions\":[{\"name\":\"v1\",\"schema\":{"
+				   "\"openAPIV3Schema\":";
+	enum { OUTSIDE = 5 }; /* containers around the schema */
+	struct buf text;
+	buf_init(&text, (size_t)1 << 20);
+	buf_adds(&text, head);
+	for (unsigned i = OUTSIDE + 1; i < depth; i++) {
+		buf_adds(&text, "{\"not\":");
+	}
+	buf_adds(&text, "{\"type\":\"object\"}");
+	for (unsigned i = OUTSIDE + 1; i < depth; i++) {
+		buf_adds(&text, "}");
+	}
+	buf_adds(&text, "}}]}}");
+	struct str made = arena_dup(&w->a, buf_str(&text));
+	buf_done(&text);
+	return made;
+}
+
+/* Schemas hold schemas: as deep as JSON may be, and no deeper. */
+static void test_depth__has_a_ceiling(void **state)
+{
+	struct api_world *w = *state;
+	const unsigned most = JSON_LIMITS_DEFAULT.depth;
+	const struct version *v;
+	const struct kind *k = world_version("apiextensions.k8s.io/v1/customresourcedefinitions", &v);
+	for (unsigned depth = most - 1; depth <= most + 1; depth++) {
+		struct str text = deep_definition(w, depth), error = {0};
+		struct json *parsed, *tree = NULL, *normal;
+		struct buf body;
+		size_t at;
+		buf_init(&body, (size_t)1 << 20);
+		assert_true(protobuf_from_text(&body, text));
+		int r = protobuf_decode(&tree, k->kind, version_type(k, v), arena_dup(&w->a, buf_str(&body)), &w->a, &error);
+		buf_done(&body);
+		assert_int_equal(json_parse(&parsed, &w->a, text, JSON_LIMITS_DEFAULT, &at) == 0, depth <= most);
+		assert_int_equal(r == 0, depth <= most);
+		if (depth > most) {
+			assert_str(error, "JSONSchemaProps.not: proto: messages are nested too deeply");
+			continue;
+		}
+		assert_int_equal(schema_decode(&normal, version_type(k, v), tree, &w->a, NULL, &error), 0);
+		const struct json *spec = json_gets(normal, "spec");
+		assert_true(json_equal(json_gets(json_gets(spec, "versions")->items[0], "schema"),
+			json_gets(json_gets(json_gets(parsed, "spec"), "versions")->items[0], "schema")));
+	}
+
+	struct buf body;
+	buf_init(&body, (size_t)1 << 20);
+	assert_false(protobuf_from_text(&body, deep_definition(w, 2 * most)));
+	buf_done(&body);
+}
+
 static void test_what_has_no_protobuf(void **state)
 {
 	struct api_world *w = *state;
@@ -243,6 +300,7 @@ int main(void)
 		API_TEST(test_objects__read_again),
 		API_TEST(test_what_is_not_normal),
 		API_TEST(test_ceiling__holds),
+		API_TEST(test_depth__has_a_ceiling),
 		API_TEST(test_what_has_no_protobuf),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

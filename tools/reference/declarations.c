@@ -105,6 +105,7 @@ static void fill_type(struct writer *w, struct json *object, const struct type *
 		[TYPE_OBJECT] = "object",
 		[TYPE_MAP] = "map",
 		[TYPE_LIST] = "list",
+		[TYPE_DOUBLE] = "double",
 		[TYPE_RAW] = "raw",
 		[TYPE_FIELDS_V1] = "fieldsV1",
 	};

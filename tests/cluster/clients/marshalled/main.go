@@ -15,6 +15,7 @@ import (
 	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
@@ -25,6 +26,7 @@ import (
 )
 
 var kinds = []schema.GroupVersionKind{
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	{Group: "apps", Version: "v1", Kind: "ControllerRevision"},
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 	{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"},
@@ -72,6 +74,7 @@ const (
 type filler struct {
 	filling filling
 	n       int
+	schemas int // within each other
 }
 
 func (f *filler) next() int { f.n++; return f.n }
@@ -105,6 +108,23 @@ func (f *filler) fillSpecial(v reflect.Value) bool {
 		if f.filling == all {
 			p.Raw = []byte(fmt.Sprintf(`{"n":%d.0,"s":"\u00e9"}`, f.next()))
 		}
+	case *apiextensionsv1.JSON:
+		if f.filling == all {
+			p.Raw = []byte(fmt.Sprintf(`{"n":%d.0,"s":"\u00e9"}`, f.next()))
+		}
+	case *apiextensionsv1.JSONSchemaPropsOrBool:
+		f.fillChoice(v, f.filling == all && f.next()%3 != 0)
+		p.Allows = p.Schema != nil || f.n%2 == 0
+	case *apiextensionsv1.JSONSchemaPropsOrArray:
+		f.fillChoice(v, f.filling == empty || f.next()%2 != 0)
+		if p.Schema == nil {
+			f.fill(reflect.ValueOf(&p.JSONSchemas).Elem())
+		}
+	case *apiextensionsv1.JSONSchemaPropsOrStringArray:
+		f.fillChoice(v, f.filling == empty || f.next()%2 != 0)
+		if p.Schema == nil {
+			f.fill(reflect.ValueOf(&p.Property).Elem())
+		}
 	case *metav1.FieldsV1:
 		p.Raw = []byte(fmt.Sprintf(`{"f:n%d":{}}`, f.next()))
 	default:
@@ -113,7 +133,23 @@ func (f *filler) fillSpecial(v reflect.Value) bool {
 	return true
 }
 
+// One of several: a schema, or what is set instead.
+func (f *filler) fillChoice(v reflect.Value, isSchema bool) {
+	if isSchema {
+		f.fill(v.FieldByName("Schema"))
+	}
+}
+
+const schemasMax = 2 // within each other: a schema has a dozen places for more
+
 func (f *filler) fill(v reflect.Value) {
+	if v.Type() == reflect.TypeOf(apiextensionsv1.JSONSchemaProps{}) {
+		if f.schemas == schemasMax {
+			return
+		}
+		f.schemas++
+		defer func() { f.schemas-- }()
+	}
 	if v.Type() == reflect.TypeOf(metav1.TypeMeta{}) || v.Type().Name() == "ShardInfo" {
 		return
 	}
@@ -128,10 +164,11 @@ func (f *filler) fill(v reflect.Value) {
 			}
 		}
 	case reflect.Pointer:
-		// JSON cannot tell a pointer to no time from none.
+		// JSON cannot tell a pointer to no time, or to null, from none.
 		_, isTime := v.Interface().(*metav1.Time)
 		_, isMicroTime := v.Interface().(*metav1.MicroTime)
-		if f.filling == all || (f.filling == empty && !isTime && !isMicroTime) {
+		_, isJSON := v.Interface().(*apiextensionsv1.JSON)
+		if f.filling == all || (f.filling == empty && !isTime && !isMicroTime && !isJSON) {
 			v.Set(reflect.New(v.Type().Elem()))
 			f.fill(v.Elem())
 		}
@@ -148,6 +185,10 @@ func (f *filler) fill(v reflect.Value) {
 		}
 	case reflect.Bool:
 		v.SetBool(f.filling == all)
+	case reflect.Float64:
+		if f.filling == all {
+			v.SetFloat([]float64{0.1, -2.5, 1e21, 1e-7, 3}[f.next()%5])
+		}
 	case reflect.Int32, reflect.Int64:
 		if f.filling == all {
 			n := int64(f.next())
@@ -221,6 +262,8 @@ func main() {
 // Discovery's aggregated form is in no scheme of clients, metadata alone only in that of the metadata client.
 func newObject(kind schema.GroupVersionKind) (runtime.Object, error) {
 	switch kind.Group {
+	case "apiextensions.k8s.io":
+		return &apiextensionsv1.CustomResourceDefinition{}, nil
 	case "apidiscovery.k8s.io":
 		return &apidiscoveryv2.APIGroupDiscoveryList{}, nil
 	case "meta.k8s.io":
