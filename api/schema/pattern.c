@@ -11,7 +11,7 @@ struct pattern {
 	struct patterns *all;
 	struct str text;
 	_Atomic(struct regexp *) compiled;
-	_Atomic(char *) error; /* owned; at most one of the two is there */
+	_Atomic(char *) error; /* owned, unless it is too_large; does not count once `compiled` is there */
 };
 
 static char too_large[] = "error parsing regexp: expression too large";
@@ -48,16 +48,21 @@ void patterns_done(struct patterns *p)
 	*p = (struct patterns){0};
 }
 
-static void pattern_fail(struct pattern *p, const char *error)
+/* Remembers why the pattern cannot be compiled. Returns what another thread has compiled meanwhile, or NULL. */
+static struct regexp *pattern_fail(struct pattern *p, const char *error)
 {
 	char *made = error == too_large ? too_large : mem_strdup(error), *present = NULL;
 	if (!atomic_compare_exchange_strong(&p->error, &present, made) && made != too_large) {
 		mem_free(made);
 	}
+	return atomic_load_explicit(&p->compiled, memory_order_acquire);
 }
 
 /* Compiles the pattern unless that was tried before. Several threads may try at once; the first one
- * wins. Returns NULL where it cannot be compiled. */
+ * wins. Returns NULL where it cannot be compiled.
+ *
+ * Patterns that fit together fit in any order. So a definition that was accepted has no pattern that
+ * is refused when a value is validated: the memory of a pattern is added after it is seen to fit. */
 static struct regexp *pattern_compile(struct pattern *p)
 {
 	struct regexp *r = atomic_load_explicit(&p->compiled, memory_order_acquire);
@@ -66,20 +71,23 @@ static struct regexp *pattern_compile(struct pattern *p)
 		return r;
 	}
 	if (atomic_load(&p->all->memory) >= PATTERNS_MEMORY_MAX) {
-		pattern_fail(p, too_large);
-		return NULL;
+		return pattern_fail(p, too_large);
 	}
 	struct regexp *made = regexp_new(p->text.p, p->text.n, error);
-	if (!made) {
-		atomic_fetch_add(&p->all->memory, REGEXP_MEMORY_MAX);
-		pattern_fail(p, error);
-		return NULL;
+	size_t memory = made ? regexp_memory(made) : REGEXP_MEMORY_MAX;
+	if (!made || atomic_load(&p->all->memory) + memory > PATTERNS_MEMORY_MAX) {
+		r = pattern_fail(p, made ? too_large : error);
+		if (!r) { /* it took as long as if it was kept, so it counts */
+			atomic_fetch_add(&p->all->memory, memory);
+		}
+		regexp_free(made);
+		return r;
 	}
 	if (!atomic_compare_exchange_strong(&p->compiled, &r, made)) {
 		regexp_free(made);
 		return r;
 	}
-	atomic_fetch_add(&p->all->memory, regexp_memory(made));
+	atomic_fetch_add(&p->all->memory, memory);
 	return made;
 }
 

@@ -224,6 +224,17 @@ static void test_patterns__have_a_ceiling(void **state _unused_)
 	assert_non_null(pattern_error(patterns_add(&p, &a, STR("one more"))));
 	assert_true(pattern_matches(usual, STR("abc"), &steps)); /* those before still work */
 	patterns_done(&p);
+
+	/* A definition is judged in one order, and its values are validated in another: both must find the same. */
+	static const char large[] = "^[\\pL\\pN]{40}$";
+	struct patterns large_last = {0};
+	for (int i = 0; patterns_memory(&large_last) < PATTERNS_MEMORY_MAX - REGEXP_MEMORY_MAX / 2; i++) {
+		assert_null(pattern_error(patterns_add(&large_last, &a, arena_printf(&a, "x%d", i))));
+	}
+	assert_non_null(pattern_error(patterns_add(&large_last, &a, STR(large))));
+	patterns_done(&large_last);
+	assert_null(pattern_error(patterns_add(&p, &a, STR(large)))); /* alone it fits */
+	patterns_done(&p);
 	arena_done(&a);
 }
 
