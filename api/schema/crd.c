@@ -2,6 +2,7 @@
 #include "api/schema/crd.h"
 
 #include "api/rules/validate.h"
+#include "api/schema/gojson.h"
 #include "api/schema/rules.h"
 
 /* ---- conversion ---- */
@@ -492,103 +493,7 @@ static void set_stored(struct object *o, const struct json *status, struct json 
 	object_set_status(o, made, a);
 }
 
-/* ---- schemas as Go writes them: without members that are empty ---- */
-
-static struct json *schema_shorten(struct json *schema, struct arena *a);
-
-/* A map or a list of schemas, each shortened. */
-static struct json *schemas_shorten(struct json *in, struct arena *a)
-{
-	struct json *made = in;
-
-	for (uint32_t i = 0; (json_is(in, JSON_OBJECT) || json_is(in, JSON_ARRAY)) && i < in->n; i++) {
-		struct json *old = in->kind == JSON_OBJECT ? in->members[i].value : in->items[i], *new = schema_shorten(old, a);
-		if (new == old) {
-			continue;
-		}
-		made = made == in ? json_copy(a, in) : made;
-		*(in->kind == JSON_OBJECT ? &made->members[i].value : &made->items[i]) = new;
-	}
-	return made;
-}
-
-enum { HOLDS_NONE, HOLDS_ONE_OR_LIST, HOLDS_MAP };
-
-/* Upstream's JSONSchemaProps: members that Go leaves out when they are empty, and those that hold schemas. */
-static const struct schema_member {
-	const char *name;
-	enum json_kind kind; /* of values that are left out when empty; JSON_NULL: none is */
-	unsigned holds;
-} schema_members[] = {
-	{"id", JSON_STRING, HOLDS_NONE},
-	{"$schema", JSON_STRING, HOLDS_NONE},
-	{"description", JSON_STRING, HOLDS_NONE},
-	{"type", JSON_STRING, HOLDS_NONE},
-	{"format", JSON_STRING, HOLDS_NONE},
-	{"title", JSON_STRING, HOLDS_NONE},
-	{"pattern", JSON_STRING, HOLDS_NONE},
-	{"exclusiveMaximum", JSON_BOOL, HOLDS_NONE},
-	{"exclusiveMinimum", JSON_BOOL, HOLDS_NONE},
-	{"uniqueItems", JSON_BOOL, HOLDS_NONE},
-	{"nullable", JSON_BOOL, HOLDS_NONE},
-	{"x-kubernetes-embedded-resource", JSON_BOOL, HOLDS_NONE},
-	{"x-kubernetes-int-or-string", JSON_BOOL, HOLDS_NONE},
-	{"enum", JSON_ARRAY, HOLDS_NONE},
-	{"required", JSON_ARRAY, HOLDS_NONE},
-	{"x-kubernetes-list-map-keys", JSON_ARRAY, HOLDS_NONE},
-	{"x-kubernetes-validations", JSON_ARRAY, HOLDS_NONE},
-	{"allOf", JSON_ARRAY, HOLDS_ONE_OR_LIST},
-	{"oneOf", JSON_ARRAY, HOLDS_ONE_OR_LIST},
-	{"anyOf", JSON_ARRAY, HOLDS_ONE_OR_LIST},
-	{"not", JSON_NULL, HOLDS_ONE_OR_LIST},
-	{"items", JSON_NULL, HOLDS_ONE_OR_LIST},
-	{"additionalItems", JSON_NULL, HOLDS_ONE_OR_LIST},
-	{"additionalProperties", JSON_NULL, HOLDS_ONE_OR_LIST},
-	{"properties", JSON_OBJECT, HOLDS_MAP},
-	{"patternProperties", JSON_OBJECT, HOLDS_MAP},
-	{"definitions", JSON_OBJECT, HOLDS_MAP},
-	{"dependencies", JSON_OBJECT, HOLDS_MAP},
-};
-
-static const struct schema_member *schema_member_find(struct str name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(schema_members); i++) {
-		if (str_is(name, schema_members[i].name)) {
-			return &schema_members[i];
-		}
-	}
-	return NULL;
-}
-
-static bool is_empty(const struct json *j)
-{
-	return j->kind == JSON_BOOL ? !j->boolean : j->n == 0;
-}
-
-/* The schema itself, if nothing is left out. */
-static struct json *schema_shorten(struct json *schema, struct arena *a)
-{
-	struct json *made = json_object(a);
-	bool is_same = true;
-
-	for (uint32_t i = 0; json_is(schema, JSON_OBJECT) && i < schema->n; i++) {
-		const struct json_member *m = &schema->members[i];
-		const struct schema_member *row = schema_member_find(m->name);
-		struct json *value = m->value;
-		if (row && row->kind != JSON_NULL && value->kind == row->kind && is_empty(value)) {
-			is_same = false;
-			continue;
-		}
-		if (row && row->holds != HOLDS_NONE) {
-			bool holds_many = row->holds == HOLDS_MAP || json_is(value, JSON_ARRAY);
-			value = holds_many ? schemas_shorten(value, a) : schema_shorten(value, a);
-		}
-		is_same = is_same && value == m->value;
-		json_add(a, made, m->name, value);
-	}
-	return is_same ? schema : made;
-}
-
+/* The versions with their schemas as Go writes them. */
 static struct json *versions_shorten(const struct json *versions, struct arena *a)
 {
 	struct json *made = json_array(a);
@@ -596,7 +501,7 @@ static struct json *versions_shorten(const struct json *versions, struct arena *
 	for (uint32_t i = 0; i < crd_count(versions); i++) {
 		struct json *version = versions->items[i], *schema = json_gets(version, "schema");
 		struct json *openapi = json_gets(schema, "openAPIV3Schema"),
-			    *shorter = openapi ? schema_shorten(openapi, a) : NULL;
+			    *shorter = openapi ? gojson_shorten(openapi, a) : NULL;
 		if (shorter != openapi) {
 			schema = json_copy(a, schema);
 			version = json_copy(a, version);

@@ -1,4 +1,5 @@
-/* Go's JSON of upstream's internal types, which have no names for JSON: {"Name":"v1","Served":true,...}. */
+/* Go's JSON of upstream's internal types, which have no names for JSON: {"Name":"v1","Served":true,...}.
+ * And what Go leaves out of the JSON of a schema, by the same table. */
 #include "api/schema/gojson.h"
 
 #include "base/base.h"
@@ -7,7 +8,8 @@ enum go_kind {
 	GO_TEXT,    /* "" where absent */
 	GO_BOOL,    /* false */
 	GO_NUMBER,  /* 0 */
-	GO_POINTER, /* null; also of lists of texts, and of values as they are */
+	GO_POINTER, /* null; also of values as they are */
+	GO_LIST,    /* null; of texts or values, which JSON leaves out when it is empty */
 	GO_PROPS,
 	GO_PROPS_LIST,
 	GO_PROPS_MAP,
@@ -61,10 +63,10 @@ static const struct go_member props_members[] = {
 	{"MinItems", "minItems", GO_POINTER, NULL},
 	{"UniqueItems", "uniqueItems", GO_BOOL, NULL},
 	{"MultipleOf", "multipleOf", GO_POINTER, NULL},
-	{"Enum", "enum", GO_POINTER, NULL},
+	{"Enum", "enum", GO_LIST, NULL},
 	{"MaxProperties", "maxProperties", GO_POINTER, NULL},
 	{"MinProperties", "minProperties", GO_POINTER, NULL},
-	{"Required", "required", GO_POINTER, NULL},
+	{"Required", "required", GO_LIST, NULL},
 	{"Items", "items", GO_PROPS_OR_LIST, NULL},
 	{"AllOf", "allOf", GO_PROPS_LIST, NULL},
 	{"OneOf", "oneOf", GO_PROPS_LIST, NULL},
@@ -81,7 +83,7 @@ static const struct go_member props_members[] = {
 	{"XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", GO_POINTER, NULL},
 	{"XEmbeddedResource", "x-kubernetes-embedded-resource", GO_BOOL, NULL},
 	{"XIntOrString", "x-kubernetes-int-or-string", GO_BOOL, NULL},
-	{"XListMapKeys", "x-kubernetes-list-map-keys", GO_POINTER, NULL},
+	{"XListMapKeys", "x-kubernetes-list-map-keys", GO_LIST, NULL},
 	{"XListType", "x-kubernetes-list-type", GO_POINTER, NULL},
 	{"XMapType", "x-kubernetes-map-type", GO_POINTER, NULL},
 	{"XValidations", "x-kubernetes-validations", GO_STRUCT_LIST, rule_members},
@@ -190,6 +192,7 @@ static struct json *go_value(const struct json *j, const struct go_member *m, st
 	case GO_NUMBER:
 		return is_given ? (struct json *)j : json_int(a, 0);
 	case GO_POINTER:
+	case GO_LIST:
 		return is_given ? (struct json *)j : json_null(a);
 	case GO_PROPS:
 		return is_given ? go_struct(j, props_members, a) : json_null(a);
@@ -223,6 +226,87 @@ static struct json *go_struct(const struct json *j, const struct go_member *memb
 struct json *gojson_props(const struct json *schema, struct arena *a)
 {
 	return go_struct(schema, props_members, a);
+}
+
+/* ---- schemas as Go writes them in JSON: without members that are empty ---- */
+
+static const struct go_member *props_member(struct str name)
+{
+	for (const struct go_member *m = props_members; m->go_name; m++) {
+		if (name.n && m->name[0] == name.p[0] && str_is(name, m->name)) {
+			return m;
+		}
+	}
+	return NULL;
+}
+
+/* Does Go leave the value out? Pointers stay: what they point to may be empty. */
+static bool is_left_out(const struct go_member *m, const struct json *j)
+{
+	switch (m->kind) {
+	case GO_TEXT:
+		return j->kind == JSON_STRING && j->n == 0;
+	case GO_BOOL:
+		return j->kind == JSON_BOOL && !j->boolean;
+	case GO_LIST:
+	case GO_PROPS_LIST:
+	case GO_STRUCT_LIST:
+		return j->kind == JSON_ARRAY && j->n == 0;
+	case GO_PROPS_MAP:
+	case GO_PROPS_OR_TEXTS:
+		return j->kind == JSON_OBJECT && j->n == 0;
+	default:
+		return false;
+	}
+}
+
+/* A map or a list of schemas, each shortened. */
+static struct json *shorten_each(struct json *in, struct arena *a)
+{
+	struct json *made = in;
+	for (uint32_t i = 0; (json_is(in, JSON_OBJECT) || json_is(in, JSON_ARRAY)) && i < in->n; i++) {
+		struct json *old = in->kind == JSON_OBJECT ? in->members[i].value : in->items[i], *new = gojson_shorten(old, a);
+		if (new == old) {
+			continue;
+		}
+		made = made == in ? json_copy(a, in) : made;
+		*(in->kind == JSON_OBJECT ? &made->members[i].value : &made->items[i]) = new;
+	}
+	return made;
+}
+
+static struct json *shorten_value(const struct go_member *m, struct json *j, struct arena *a)
+{
+	switch (m->kind) {
+	case GO_PROPS:
+	case GO_PROPS_LIST:
+	case GO_PROPS_OR_BOOL:
+	case GO_PROPS_OR_LIST:
+		return json_is(j, JSON_ARRAY) ? shorten_each(j, a) : gojson_shorten(j, a);
+	case GO_PROPS_MAP:
+	case GO_PROPS_OR_TEXTS:
+		return shorten_each(j, a);
+	default:
+		return j;
+	}
+}
+
+struct json *gojson_shorten(struct json *schema, struct arena *a)
+{
+	struct json *made = json_object(a);
+	bool is_same = true;
+	for (uint32_t i = 0; json_is(schema, JSON_OBJECT) && i < schema->n; i++) {
+		struct json *value = schema->members[i].value;
+		const struct go_member *m = props_member(schema->members[i].name);
+		if (m && is_left_out(m, value)) {
+			is_same = false;
+			continue;
+		}
+		struct json *shorter = m ? shorten_value(m, value, a) : value;
+		is_same = is_same && shorter == value;
+		json_add(a, made, schema->members[i].name, shorter);
+	}
+	return is_same ? schema : made;
 }
 
 struct json *gojson_versions(const struct json *versions, bool has_one_schema, bool has_one_subresources, bool has_one_columns,
