@@ -353,7 +353,7 @@ bool version_stores_hub(const struct version *v, const struct kind *k);
 bool version_shows_hub(const struct version *v); /* as it is: readers need not parse it */
 /* The hub form as clients of the version see it. */
 struct json *version_show(const struct kind *k, const struct version *v, const struct json *hub, struct arena *a);
-/* Does the version know all fields of that whole object, which is in another version's form? */
+/* For kinds with `narrow`: does the version know all fields of that whole object, which is in another version's form? */
 bool version_knows(const struct kind *k, const struct version *v, const struct json *whole, struct arena *a);
 bool kind_is_stored(const struct kind *k);                  /* rather than only answered */
 const struct version *kind_storage_version(const struct kind *k); /* as declared: storage_version */

@@ -379,7 +379,7 @@ static bool has_nameless_items(const struct type *t, const struct json *j, struc
 /* Does an entry's version lack a field of either object? */
 static bool is_any_version_short(const struct managers *m, const struct transition *t)
 {
-	for (size_t i = 0; i < m->n; i++) {
+	for (size_t i = 0; t->kind->narrow && i < m->n; i++) {
 		const struct version *v = kind_version(t->kind, m->v[i].api_version);
 
 		if (v && v != t->version &&
@@ -410,7 +410,7 @@ void managed_update(struct object *o, const struct object *old, const struct ver
 	}
 	struct transition t;
 	transition_init(&t, o->kind, version, subresource, before, after, a);
-	/* upstream fails there as well: it compares the objects at each entry's version */
+	/* Upstream compares the objects at each entry's version. It fails where that lacks a field, and goes on without ownership. */
 	if (is_any_version_short(&m, &t)) {
 		return;
 	}
