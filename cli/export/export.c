@@ -272,14 +272,16 @@ static int count_left_out(struct walk *w, struct str directory)
 static int visit_definitions(void *ctx, const struct storage_range *page)
 {
 	struct walk *w = ctx;
+	_cleanup_(arena_done) struct arena a;
 	int error = 0;
+	arena_init(&a, KEY_BYTES);
 	for (size_t i = 0; i < page->n_kvs && !error; i++) {
-		struct str name = page->kvs[i].key, resource, group;
-		arena_clear(&w->keys);
-		struct str above = directory(w, kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)));
-		name = (struct str){name.p + above.n, name.n - above.n};
+		struct str key = page->kvs[i].key, resource, group;
+		const char *slash = memrchr(key.p, '/', key.n);
+		struct str name = {slash + 1, key.n - (size_t)(slash + 1 - key.p)}; /* the directory ends with one */
 		if (name.n < KEY_BYTES / 4 && str_cut(name, '.', &resource, &group)) {
-			error = count_left_out(w, key_object(&w->keys, w->options->prefix, group, resource, STR(""), STR("")));
+			arena_clear(&a);
+			error = count_left_out(w, key_object(&a, w->options->prefix, group, resource, STR(""), STR("")));
 		}
 	}
 	return error;
@@ -292,11 +294,8 @@ static int find_left_out(struct walk *w)
 		return 0;
 	}
 	struct str key = directory(w, kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)));
-	_cleanup_(arena_done) struct arena a;
-	arena_init(&a, KEY_BYTES);
-	key = arena_dup(&a, key); /* each definition begins the walk's arena anew */
-	return store_pages_each(
-		w->options->storage, key, storage_prefix_end(&a, key), &w->revision, visit_definitions, w, w->err);
+	struct str end = storage_prefix_end(&w->keys, key);
+	return store_pages_each(w->options->storage, key, end, &w->revision, visit_definitions, w, w->err);
 }
 
 /* ---- all of it ---- */
