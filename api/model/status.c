@@ -707,11 +707,11 @@ static struct str go_float(double d, int low, int high, int least, struct arena 
 	char digits[32], out[400];
 	int exponent;
 	size_t n = 0;
-	if (!(d < 0) && !(d > 0)) {
-		return signbit(d) ? STR("-0") : STR("0");
-	}
 	if (!isfinite(d)) {
 		return isnan(d) ? STR("NaN") : d < 0 ? STR("-Inf") : STR("+Inf");
+	}
+	if (!(d < 0) && !(d > 0)) {
+		return signbit(d) ? STR("-0") : STR("0");
 	}
 	if (d < 0) {
 		out[n++] = '-';
