@@ -3,8 +3,10 @@
  * Such a body is "k8s\0" and a runtime.Unknown, which says kind and apiVersion and holds the object as a
  * message of its own. Members are known by number (FIELD_NUMBER of the schema); numbers that no field has are
  * skipped, as Go does, so this form knows no unknown fields. Opaque members (RawExtension, FieldsV1) are JSON
- * text inside, but for the schemas of definitions, which are messages (struct type's message). The result is the tree that the same object's JSON would give, except that empty members are
- * there which Go's JSON leaves out: decoding (api/model/schema.h) drops them. */
+ * text inside. Only the schemas of definitions are messages (struct type's message).
+ *
+ * The result is the tree that the same object's JSON would give. But empty members that Go's JSON leaves out
+ * are still there: decoding (api/model/schema.h) drops them. */
 #ifndef API_MODEL_PROTOBUF_H
 #define API_MODEL_PROTOBUF_H
 

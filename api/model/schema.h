@@ -37,9 +37,9 @@ struct type {
 	enum list_type list_type;     /* x-kubernetes-list-type */
 	const char *const *list_keys; /* LIST_MAP: NULL-terminated */
 	bool is_atomic;               /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
-	const struct type
-		*message; /* TYPE_RAW: an object that protobuf has instead; NULL: the JSON text. It may be recursive */
-	bool is_choice;   /* such a message, of which JSON has one field: the last that is there */
+	/* TYPE_RAW: the object that protobuf has in place of JSON text. It may hold its own type. NULL: the text. */
+	const struct type *message;
+	bool is_choice;               /* of a message: JSON has the value of one field, the last that is there */
 	bool is_rounded;              /* TYPE_QUANTITY: up to thousandths, as in lists of resources */
 };
 

@@ -11,8 +11,8 @@
 
 enum {
 	LINE_MAX_BYTES = 64 << 20,
-	DEFINED_MAX_BYTES =
-		16 << 20, /* counts of what definitions describe: 10,000 of them need 2 MiB, or 16 with the longest names */
+	/* Counts of what definitions describe: 10,000 of them need 2 MiB, or 16 with the longest names. */
+	DEFINED_MAX_BYTES = 16 << 20,
 };
 
 void fsck_report_init(struct fsck_report *r, FILE *out, bool is_json)

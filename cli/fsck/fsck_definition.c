@@ -1,5 +1,5 @@
-/* Objects of kinds that CustomResourceDefinitions describe, and those definitions. Keys of one resource stand together, so one kind is made at a
- * time: ten thousand definitions cost the memory of the largest. */
+/* Checks CustomResourceDefinitions, and finds the kinds of their objects. Keys of one resource stand
+ * together, so one kind is made at a time: ten thousand definitions cost the memory of the largest. */
 #include "api/custom/custom.h"
 #include "api/custom/definition.h"
 #include "api/model/members.h"
@@ -9,7 +9,8 @@
 #include <assert.h>
 #include <errno.h>
 
-enum { DEFINITION_BYTES = 256 << 20 }; /* of one definition's tree: etcd takes 1.5 MiB of text, a tree thirty times as much */
+/* Bytes of one definition's tree: etcd takes 1.5 MiB of text, and a tree thirty times as much. */
+enum { DEFINITION_BYTES = 256 << 20 };
 
 static const struct kind *kind_of_definitions(void)
 {

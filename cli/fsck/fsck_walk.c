@@ -327,7 +327,7 @@ static bool read_id(const struct kind *k, struct str rest, struct object_id *ret
 	return name.n > 0 && !str_contains(name, STR("/"));
 }
 
-static struct fsck_counts *fsck_counts_of(struct fsck *f, const struct kind *k)
+static struct fsck_counts *counts_of(struct fsck *f, const struct kind *k)
 {
 	assert(k->life ? k == f->definition.kind : k->index < KIND_COUNT_MAX);
 	return k->life ? &f->definition.counts : &f->report.census[k->index];
@@ -347,7 +347,7 @@ static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv
 			r == -ENOENT ? "does not exist" : "is damaged");
 	} else if (r == OBJECT_WRONG_VERSION) {
 		struct str version = object_stored_version(kv->value, &f->page);
-		fsck_counts_of(f, k)->unknown++;
+		counts_of(f, k)->unknown++;
 		fsck_find(f, "version", s->title, kv->key, "it is stored as \"" STR_FMT "\", a version that is not known here",
 			STR_ARG(version));
 	} else if (r) {
@@ -420,7 +420,7 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 	if (r) {
 		return r == -EIO ? r : 0;
 	}
-	fsck_counts_of(f, k)->stored[s->object->stored_version - k->versions]++;
+	counts_of(f, k)->stored[s->object->stored_version - k->versions]++;
 	return fsck_check_object(f, s);
 }
 

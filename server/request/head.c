@@ -306,7 +306,7 @@ static void reply_undecided(struct request *q)
 		arena_printf(q->a, "Internal Server Error: " STR_FMT ": " STR_FMT "\n", STR_ARG(uri), STR_ARG(q->undecided)));
 }
 
-/* Everything wrong is a Status, but unknown paths. */
+/* Answers an unknown path with plain text, as Go's router does, and all other refusals with a Status. */
 static void request_refuse(struct request *q)
 {
 	if (q->st.code == 404 && route_is_no_path(&q->route, q->server->options.is_standalone)) {
