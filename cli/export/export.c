@@ -506,8 +506,9 @@ const struct command command_export = {
 	.summary = "writes all objects to a file, as JSON lines",
 	.description = "Writes all objects, as they were at one revision, to a file: a header, an object a line, a trailer.\n"
 		       "Servers may run meanwhile. `annals import` reads the file. What follows from objects (indexes) is\n"
-		       "not in it, nor what only says what processes do right now (Leases, StorageVersions), nor objects of\n"
-		       "CustomResourceDefinitions: it says how many. Secrets are: keep the file as you keep them.\n\n"
+		       "not in it, nor what only says what processes do right now (Leases, StorageVersions). Objects of\n"
+		       "CustomResourceDefinitions are left out, too; the command says how many. Secrets are in it: keep\n"
+		       "the file as you keep them.\n\n"
 		       "Without --data-dir and --etcd-servers it takes the data of `annals up` in its default directory.",
 	.examples = "  # everything that annals up keeps, whether it runs or not\n"
 		    "  annals export -o backup.jsonl\n"
