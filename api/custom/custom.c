@@ -651,8 +651,10 @@ static void make_subresources(struct maker *m)
 			path[i] = keep(m, m->c->replicas_steps[i]);
 		}
 		*view = (struct view){.kind = scale_view.kind, .path = path, .show = scale_show, .take = scale_take};
-		v[k->n_subresources++] =
-			(struct subresource){.name = "scale", .verbs = VERB_GET | VERB_UPDATE | VERB_PATCH, .view = view};
+		v[k->n_subresources++] = (struct subresource){.name = "scale",
+			.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+			.validate_update = custom_validate_update,
+			.view = view};
 	}
 }
 
