@@ -42,6 +42,7 @@ struct entry {
 	uint8_t kind, version; /* kind->index; the version that the object has in the file */
 	uint8_t state;         /* enum import_state */
 	bool has_uid, is_told; /* is_told: the newest revision of a History, which is written with it */
+	bool is_met;           /* an object that this import has not made is stored in its place, and keeps its uid */
 };
 
 /* An object that must be written first (print), and the entry that needs it. */

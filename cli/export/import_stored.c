@@ -168,7 +168,7 @@ static void decide_other(
  * changed since. */
 void import_decide(struct import *im, struct entry *e, struct object *wanted, const struct object *present, struct arena *a)
 {
-	bool is_ours = !im->options->is_exact && present && str_eq(wanted->meta.uid, present->meta.uid);
+	bool is_ours = !im->options->is_exact && !e->is_met && present && str_eq(wanted->meta.uid, present->meta.uid);
 	if (!present) {
 		e->state = ENTRY_NEW;
 	} else if (is_ours || import_is_same(im, wanted, present, a)) {
@@ -195,6 +195,7 @@ static int keep_uid(struct import *im, struct item *i, const struct object *pres
 	if (r || import_object_raw(im, e, text, &a, &raw, &why)) {
 		return r ? r : -ESTALE;
 	}
+	e->is_met = true;
 	struct str *uid = arena_new(&im->names, struct str);
 	*uid = arena_dup(&im->names, present->meta.uid);
 	if (!map_set(&im->present_uids, raw->meta.uid, uid, NULL) || arena_is_full(&im->names)) {

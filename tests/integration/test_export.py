@@ -368,6 +368,22 @@ def test_import__is_refused_where_another_object_is_stored(full, tmp_path):
     full.assert_sound()
 
 
+def test_import__without_exact_tells_another_object_from_its_own(full, tmp_path):
+    """The uid of the file is new here, and the stored object keeps its own: the same uid does not make them the same."""
+    path = full.export(tmp_path / "all", "--resources=configmaps,secrets")
+    assert full.server.patch(f"{CORE}/configmaps/settings", {"data": {"a": "2"}}).status == 200
+    assert full.server.delete(f"{CORE}/secrets/key").status == 200
+    assert "configmaps shop/settings: another one of this name is stored" in full.refuses(path)
+    changed = full.get("core/configmaps/shop/settings")
+    assert full.imports(path, "--on-conflict=skip").split(", ") == ["1 created", "0 there already", "0 replaced", "1 left as they are"]
+    assert full.get("core/configmaps/shop/settings") == changed
+    assert full.imports(path, "--on-conflict=replace").split(", ")[1:3] == ["1 there already", "1 replaced"]
+    replaced = full.get("core/configmaps/shop/settings")
+    assert (replaced["data"]["a"], replaced["metadata"]["uid"]) == ("1", changed["metadata"]["uid"])
+    assert full.imports(path).startswith("0 created, 2 there already")
+    full.assert_sound()
+
+
 def test_import__does_not_replace_what_is_immutable_or_another_object(full, tmp_path):
     data = lines_of(full.export(tmp_path / "all"))[1:-1]
     kept = next(line for line in data if line["metadata"]["name"] == "kept-1")
