@@ -2,6 +2,7 @@
  * objects follow. The file has Secrets in it, so it is its owner's alone. It gets its name only once it is whole, so that nobody takes half of one for a
  * backup. */
 #include "api/custom/custom.h"
+#include "api/custom/definition.h"
 #include "api/model/storage_version.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -30,7 +31,7 @@ bool export_is_momentary(const struct kind *k)
 {
 	static const char *const kinds[] = {"Lease", "StorageVersion"};
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (strcmp(k->kind, kinds[i]) == 0) {
+		if (!k->life && strcmp(k->kind, kinds[i]) == 0) {
 			return true;
 		}
 	}
@@ -62,6 +63,12 @@ const struct kind *export_find_kind(struct str name)
 	return NULL;
 }
 
+bool export_may_be_defined(struct str name)
+{
+	struct str resource, group;
+	return str_cut(name, '.', &resource, &group) && resource.n > 0 && group.n > 0;
+}
+
 /* ---- the walk ---- */
 
 struct export_options {
@@ -72,17 +79,27 @@ struct export_options {
 };
 
 enum {
-	ARENA_BYTES = 64 << 20,
+	ARENA_BYTES = 256 << 20, /* the tree of an object: a definition of 1.5 MiB takes thirty times that */
 	KEY_BYTES = 64 << 10,
+	CUSTOMS_BYTES_MAX = 16 << 20, /* names of definitions: of 10,000, each takes at most 300 bytes */
+};
+
+/* The objects of a definition. */
+struct custom {
+	struct str name; /* RESOURCE.GROUP */
+	uint64_t n;
 };
 
 struct walk {
 	const struct export_options *options;
 	int64_t revision;
 	uint64_t counts[KIND_COUNT_MAX], n;
-	uint64_t n_left_out; /* objects of kinds that definitions describe */
+	struct custom customs[KINDS_DEFINED_MAX]; /* in the order of their keys */
+	size_t n_customs;
+	uint64_t n_known;    /* objects below the directories of all kinds, if nothing was chosen */
+	uint64_t n_left_out; /* objects that no definition describes */
 	struct sha256_ctx digest;
-	struct arena keys, object;
+	struct arena keys, object, names;
 	struct buf line;
 	const struct kind *kind; /* of the range that is being read */
 	struct progress progress;
@@ -95,7 +112,8 @@ struct walk {
 static bool is_named(const struct option_strings *names, const struct kind *k)
 {
 	for (size_t i = 0; i < names->n; i++) {
-		if (export_find_kind(str_of(names->v[i])) == k) {
+		struct str name = str_of(names->v[i]);
+		if (k->life ? str_eq(name, k->life->definition) : export_find_kind(name) == k) {
 			return true;
 		}
 	}
@@ -135,16 +153,24 @@ static bool nth_range(struct walk *w, const struct kind *k, size_t i, struct str
 /* ---- etcd ---- */
 
 /* The first count names the revision of all that follows. */
-static int count_range(struct walk *w, const struct kind *k, struct str key, struct str end)
+static int count_keys(struct walk *w, struct str key, struct str end, uint64_t *ret)
 {
 	struct storage_range r = {.key = key, .range_end = end, .count_only = true, .at_revision = w->revision};
 	int error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? 0 : store_range_fail(&r, w->revision, w->err);
 	if (!error) {
 		w->revision = w->revision ? w->revision : r.op.revision;
-		w->counts[k->index] += (uint64_t)r.count;
-		w->progress.total += (uint64_t)r.count;
+		*ret = (uint64_t)r.count;
 	}
 	storage_op_clear(&r.op);
+	return error;
+}
+
+static int count_range(struct walk *w, const struct kind *k, struct str key, struct str end)
+{
+	uint64_t n = 0;
+	int error = count_keys(w, key, end, &n);
+	*(k->life ? &w->customs[w->n_customs - 1].n : &w->counts[k->index]) += n;
+	w->progress.total += n;
 	return error;
 }
 
@@ -175,6 +201,11 @@ static struct json *header(struct walk *w, struct arena *a)
 	for (size_t i = 0; i < kind_count(); i++) {
 		if (w->counts[i]) {
 			json_add(a, counts, kind_group_resource(kind_at(i), a), json_int(a, (int64_t)w->counts[i]));
+		}
+	}
+	for (size_t i = 0; i < w->n_customs; i++) {
+		if (w->customs[i].n > 0) {
+			json_add(a, counts, w->customs[i].name, json_int(a, (int64_t)w->customs[i].n));
 		}
 	}
 	for (size_t i = 0; i < w->options->namespaces->n; i++) {
@@ -245,83 +276,198 @@ static int write_range(struct walk *w, const struct kind *k, struct str key, str
 	return store_pages_each(w->options->storage, key, end, &w->revision, write_page, w, w->err);
 }
 
-/* ---- what is left out ---- */
+/* ---- all ranges of a kind ---- */
 
-/* Counts the objects below one directory that are chosen. Nothing of the cluster is below a namespace's. */
-static int count_left_out(struct walk *w, struct str directory)
+typedef int visit_fn(struct walk *w, const struct kind *k, struct str key, struct str end);
+
+static int each_range_of(struct walk *w, const struct kind *k, visit_fn *visit)
 {
-	const struct option_strings *namespaces = w->options->namespaces;
-	_cleanup_(arena_done) struct arena a;
-	int error = 0;
-	arena_init(&a, KEY_BYTES);
-	for (size_t i = 0; i < MAX(namespaces->n, (size_t)1) && !error; i++) {
-		arena_clear(&a);
-		struct str key =
-			namespaces->n ? arena_printf(&a, STR_FMT "%s/", STR_ARG(directory), namespaces->v[i]) : directory;
-		struct storage_range r = {
-			.key = key, .range_end = storage_prefix_end(&a, key), .count_only = true, .at_revision = w->revision};
-		error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? 0
-										  : store_range_fail(&r, w->revision, w->err);
-		w->n_left_out += error ? 0 : (uint64_t)r.count;
-		storage_op_clear(&r.op);
+	struct str key, end;
+	int r = 0;
+	for (size_t n = 0; is_wanted(w, k) && !r && nth_range(w, k, n, &key, &end); n++) {
+		r = visit(w, k, key, end);
+		arena_clear(&w->keys);
 	}
-	return error;
+	return r;
 }
 
-/* A definition's key ends with RESOURCE.GROUP. */
-static int visit_definitions(void *ctx, const struct storage_range *page)
-{
-	struct walk *w = ctx;
-	_cleanup_(arena_done) struct arena a;
-	int error = 0;
-	arena_init(&a, KEY_BYTES);
-	for (size_t i = 0; i < page->n_kvs && !error; i++) {
-		struct str key = page->kvs[i].key, resource, group;
-		const char *slash = memrchr(key.p, '/', key.n);
-		struct str name = {slash + 1, key.n - (size_t)(slash + 1 - key.p)}; /* the directory ends with one */
-		if (name.n < KEY_BYTES / 4 && str_cut(name, '.', &resource, &group)) {
-			arena_clear(&a);
-			error = count_left_out(w, key_object(&a, w->options->prefix, group, resource, STR(""), STR("")));
-		}
-	}
-	return error;
-}
-
-/* A user who names resources cannot name these, and expects none. */
-static int find_left_out(struct walk *w)
-{
-	if (w->options->resources->n) {
-		return 0;
-	}
-	struct str key = directory(w, kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)));
-	struct str end = storage_prefix_end(&w->keys, key);
-	return store_pages_each(w->options->storage, key, end, &w->revision, visit_definitions, w, w->err);
-}
-
-/* ---- all of it ---- */
-
-static int each_range(struct walk *w, int (*visit)(struct walk *w, const struct kind *k, struct str key, struct str end))
+static int each_range(struct walk *w, visit_fn *visit)
 {
 	int r = 0;
 	for (size_t i = 0; i < kind_count() && !r; i++) {
-		struct str key, end;
-		for (size_t n = 0; is_wanted(w, kind_at(i)) && !r && nth_range(w, kind_at(i), n, &key, &end); n++) {
-			r = visit(w, kind_at(i), key, end);
-			arena_clear(&w->keys);
+		r = each_range_of(w, kind_at(i), visit);
+	}
+	return r;
+}
+
+/* ---- kinds that definitions describe: their names are kept, and one kind at a time is made ---- */
+
+static const struct kind *kind_of_definitions(void)
+{
+	return kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+}
+
+/* The kind of a stored definition, in *ret. NULL: the definition is not established, so it has no objects. */
+static int define_kind(struct walk *w, const struct storage_kv *kv, const struct kind **ret)
+{
+	struct object *o;
+	*ret = NULL;
+	arena_clear(&w->object);
+	if (object_decode_stored(&o, kind_of_definitions(), kv->value, kv->mod_revision, &w->object)) {
+		buf_printf(w->err,
+			"the definition at " STR_FMT " cannot be read, and nothing is left out silently: see annals fsck",
+			STR_ARG(kv->key));
+		return -EBADMSG;
+	}
+	if (!definition_is_established(o)) {
+		return 0;
+	}
+	*ret = custom_define(o, NULL);
+	if (!*ret) {
+		buf_printf(w->err,
+			"the definition " STR_FMT " describes no kind, and nothing is left out silently: see annals fsck",
+			STR_ARG(o->meta.name));
+	}
+	return *ret ? 0 : -EBADMSG;
+}
+
+static int count_custom(struct walk *w, const struct kind *k)
+{
+	if (w->n_customs == KINDS_DEFINED_MAX) {
+		buf_printf(w->err, "there are more than %d definitions: export by --resources", KINDS_DEFINED_MAX);
+		return -EFBIG;
+	}
+	w->customs[w->n_customs++] = (struct custom){.name = arena_dup(&w->names, k->life->definition)};
+	int r = each_range_of(w, k, count_range);
+	w->n_known += w->customs[w->n_customs - 1].n;
+	return r;
+}
+
+static int visit_definitions(void *ctx, const struct storage_range *page)
+{
+	struct walk *w = ctx;
+	int error = 0;
+	for (size_t i = 0; i < page->n_kvs && !error; i++) {
+		const struct kind *k;
+		error = define_kind(w, &page->kvs[i], &k);
+		if (k && (w->options->resources->n == 0 || is_named(w->options->resources, k))) {
+			error = count_custom(w, k);
+		}
+		kind_unref(k);
+	}
+	return error;
+}
+
+/* Built-in kinds alone can be chosen without a look at the definitions. */
+static bool may_have_customs(const struct walk *w)
+{
+	const struct option_strings *resources = w->options->resources;
+	bool may_have = resources->n == 0;
+	for (size_t i = 0; i < resources->n && !may_have; i++) {
+		may_have = !export_find_kind(str_of(resources->v[i]));
+	}
+	return may_have;
+}
+
+static bool has_custom(const struct walk *w, struct str name)
+{
+	bool has = false;
+	for (size_t i = 0; i < w->n_customs && !has; i++) {
+		has = str_eq(w->customs[i].name, name);
+	}
+	return has;
+}
+
+static int count_customs(struct walk *w)
+{
+	const struct option_strings *resources = w->options->resources;
+	if (!may_have_customs(w)) {
+		return 0;
+	}
+	_cleanup_(mem_freep) char *key = mem_printf(STR_FMT, STR_ARG(directory(w, kind_of_definitions())));
+	_cleanup_(mem_freep) char *end = mem_printf(STR_FMT, STR_ARG(storage_prefix_end(&w->keys, str_of(key))));
+	int r = store_pages_each(w->options->storage, str_of(key), str_of(end), &w->revision, visit_definitions, w, w->err);
+	for (size_t i = 0; i < resources->n && !r; i++) {
+		struct str name = str_of(resources->v[i]);
+		if (!export_find_kind(name) && !has_custom(w, name)) {
+			buf_printf(w->err,
+				"--resources " STR_FMT ": no such resource is stored, and no definition of that name",
+				STR_ARG(name));
+			r = -ENOENT;
 		}
 	}
 	return r;
 }
 
+/* The definition is that of the same revision, so it describes the same kind as when its objects were counted. */
+static int write_custom(struct walk *w, const struct custom *c)
+{
+	struct str key =
+		arena_printf(&w->keys, STR_FMT STR_FMT, STR_ARG(directory(w, kind_of_definitions())), STR_ARG(c->name));
+	struct storage_range range = {.key = key, .at_revision = w->revision};
+	const struct kind *k = NULL;
+	int r = storage_range_wait(w->options->storage, &range) == STORAGE_OK ? 0
+									      : store_range_fail(&range, w->revision, w->err);
+	assert(r || range.n_kvs == 1);
+	r = r ? r : define_kind(w, &range.kvs[0], &k);
+	storage_op_clear(&range.op);
+	assert(r || k);
+	r = r ? r : each_range_of(w, k, write_range);
+	kind_unref(k);
+	return r;
+}
+
+static int write_customs(struct walk *w)
+{
+	int r = 0;
+	for (size_t i = 0; i < w->n_customs && !r; i++) {
+		r = w->customs[i].n > 0 ? write_custom(w, &w->customs[i]) : 0;
+		arena_clear(&w->keys);
+	}
+	return r;
+}
+
+/* ---- what is left out: objects whose definition is gone, which no server serves ---- */
+
+static int count_below(struct walk *w, struct str directory, uint64_t *ret)
+{
+	return count_keys(w, directory, storage_prefix_end(&w->keys, directory), ret);
+}
+
+static int find_left_out(struct walk *w)
+{
+	uint64_t n = 0, n_bases = 0;
+	if (w->options->resources->n || w->options->namespaces->n) {
+		return 0;
+	}
+	int r = count_below(w, key_objects_prefix(&w->keys, w->options->prefix), &n);
+	r = r ? r : count_below(w, key_bases(&w->keys, w->options->prefix), &n_bases);
+	for (size_t i = 0; i < kind_count() && !r; i++) {
+		uint64_t n_of_kind = w->counts[i];
+		if (kind_is_stored(kind_at(i)) && !is_wanted(w, kind_at(i))) {
+			r = count_below(w, directory(w, kind_at(i)), &n_of_kind);
+		}
+		w->n_known += n_of_kind;
+		arena_clear(&w->keys);
+	}
+	assert(r || n >= w->n_known + n_bases);
+	w->n_left_out = n - w->n_known - n_bases;
+	return r;
+}
+
+/* ---- all of it ---- */
+
 static int walk(struct walk *w)
 {
 	int r = each_range(w, count_range);
+	r = r ? r : count_customs(w);
 	if (!r) {
 		arena_clear(&w->object);
 		json_encode(&w->line, header(w, &w->object));
 		r = write_line(w);
 	}
 	r = r ? r : each_range(w, write_range);
+	r = r ? r : write_customs(w);
 	r = r ? r : find_left_out(w);
 	progress_clear(&w->progress);
 	return r ? r : write_trailer(w);
@@ -336,18 +482,24 @@ struct export_result {
 /* 0, or -errno with a sentence in err. */
 static int export_walk(const struct export_options *options, struct export_result *ret, struct buf *err)
 {
-	struct walk w = {.options = options, .err = err, .shelf = {.storage = options->storage, .prefix = options->prefix}};
-	sha256_init(&w.digest);
-	arena_init(&w.keys, KEY_BYTES);
-	arena_init(&w.object, ARENA_BYTES);
-	buf_init(&w.line, EXPORT_LINE_MAX);
-	progress_init(&w.progress, "exported", "objects", 0);
-	int r = walk(&w);
-	*ret = (struct export_result){.n = w.n, .n_left_out = w.n_left_out, .revision = w.revision};
-	base_shelf_done(&w.shelf);
-	buf_done(&w.line);
-	arena_done(&w.object);
-	arena_done(&w.keys);
+	struct walk *w = mem_new(struct walk);
+	w->options = options;
+	w->err = err;
+	w->shelf = (struct base_shelf){.storage = options->storage, .prefix = options->prefix};
+	sha256_init(&w->digest);
+	arena_init(&w->keys, KEY_BYTES);
+	arena_init(&w->object, ARENA_BYTES);
+	arena_init(&w->names, CUSTOMS_BYTES_MAX);
+	buf_init(&w->line, EXPORT_LINE_MAX);
+	progress_init(&w->progress, "exported", "objects", 0);
+	int r = walk(w);
+	*ret = (struct export_result){.n = w->n, .n_left_out = w->n_left_out, .revision = w->revision};
+	base_shelf_done(&w->shelf);
+	buf_done(&w->line);
+	arena_done(&w->names);
+	arena_done(&w->object);
+	arena_done(&w->keys);
+	mem_free(w);
 	return r;
 }
 
@@ -363,10 +515,11 @@ static int check_flags(void *flags, struct buf *err)
 {
 	const struct export_flags *f = flags;
 	for (size_t i = 0; i < f->resources.n; i++) {
-		if (!export_find_kind(str_of(f->resources.v[i]))) {
+		struct str name = str_of(f->resources.v[i]);
+		if (!export_find_kind(name) && !export_may_be_defined(name)) {
 			return command_refuse(err,
 				"--resources %s: no such resource is stored; give plurals, such as "
-				"controllerrevisions.annals.dev",
+				"controllerrevisions.annals.dev, and of a custom resource the name of its definition",
 				f->resources.v[i]);
 		}
 	}
@@ -381,8 +534,8 @@ static int parse_flags(const struct command *command, struct export_flags *f, in
 			"The file to write, readable by its owner alone, and no symbolic link; - is standard output."),
 		FLAG("o", OPTION_STRING, &f->output, "FILE", "The same."),
 		FLAG("resources", OPTION_STRINGS, &f->resources, "NAME,...",
-			"Only these: providers, controllerrevisions.annals.dev, ... By default all but Leases and "
-			"StorageVersions, which only say what processes do right now."),
+			"Only these: providers, controllerrevisions.annals.dev, widgets.example.com, ... By default all but "
+			"Leases and StorageVersions, which only say what processes do right now."),
 		FLAG("namespaces", OPTION_STRINGS, &f->namespaces, "NAME,...",
 			"Only what is in these namespaces, and the Namespaces themselves."),
 	};
@@ -469,10 +622,9 @@ static int write_all(const struct export_flags *f, struct storage *storage, stru
 	}
 	if (!r && result.n_left_out > 0) {
 		fprintf(stderr,
-			"%" PRIu64
-			" object%s of CustomResourceDefinitions %s left out: an export has definitions, and not yet their "
-			"objects. kubectl get -A -o yaml writes them\n",
-			result.n_left_out, result.n_left_out == 1 ? "" : "s", result.n_left_out == 1 ? "is" : "are");
+			"%" PRIu64 " object%s left out: no CustomResourceDefinition describes %s. annals fsck names %s\n",
+			result.n_left_out, result.n_left_out == 1 ? " is" : "s are", result.n_left_out == 1 ? "it" : "them",
+			result.n_left_out == 1 ? "it" : "them");
 	}
 	return r;
 }
@@ -506,9 +658,8 @@ const struct command command_export = {
 	.summary = "writes all objects to a file, as JSON lines",
 	.description = "Writes all objects, as they were at one revision, to a file: a header, an object a line, a trailer.\n"
 		       "Servers may run meanwhile. `annals import` reads the file. What follows from objects (indexes) is\n"
-		       "not in it, nor what only says what processes do right now (Leases, StorageVersions). Objects of\n"
-		       "CustomResourceDefinitions are left out, too; the command says how many. Secrets are in it: keep\n"
-		       "the file as you keep them.\n\n"
+		       "not in it, nor what only says what processes do right now (Leases, StorageVersions). Custom\n"
+		       "resources come last, behind their definitions. Secrets are in it: keep the file as you keep them.\n\n"
 		       "Without --data-dir and --etcd-servers it takes the data of `annals up` in its default directory.",
 	.examples = "  # everything that annals up keeps, whether it runs or not\n"
 		    "  annals export -o backup.jsonl\n"

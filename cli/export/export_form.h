@@ -17,10 +17,13 @@ bool export_is_momentary(const struct kind *k);
 
 static inline bool export_is_namespace(const struct kind *k)
 {
-	return strcmp(k->kind, "Namespace") == 0;
+	return !k->life && strcmp(k->kind, "Namespace") == 0;
 }
 
-/* A kind as people call it: its resource in any of its versions' groups, with the group behind a dot or alone where that is enough. NULL: none. */
+/* A built-in kind as people call it: its resource in any of its versions' groups, with the group behind a dot or alone where that is
+ * enough. NULL: none. */
 const struct kind *export_find_kind(struct str name);
+/* May a definition have that name, RESOURCE.GROUP? The store knows whether one has. */
+bool export_may_be_defined(struct str name);
 
 #endif

@@ -232,41 +232,105 @@ def test_export__fails_when_the_disk_is_full(full, output):
 
 
 def test_export__of_chosen_resources_and_namespaces(full, tmp_path):
-    def exported(*flags):
-        return {(line["kind"], line["metadata"]["name"]) for line in lines_of(full.export(tmp_path / "some", *flags))[1:-1]}
+    def chosen(*flags):
+        return {(kind, name) for kind, _, name in exported(full, tmp_path / "some", *flags)}
 
-    assert exported("--resources=controllerrevisions.apps,leases") >= {("ControllerRevision", "old-1"), ("Lease", "turn")}
-    assert exported("--resources=providers", "--namespaces=default") == set()
-    some = exported("--namespaces=shop,absent")
+    assert chosen("--resources=controllerrevisions.apps,leases") >= {("ControllerRevision", "old-1"), ("Lease", "turn")}
+    assert chosen("--resources=providers", "--namespaces=default") == set()
+    some = chosen("--namespaces=shop,absent")
     assert ("Namespace", "shop") in some and ("ConfigMap", "settings") in some
     assert not {name for kind, name in some if kind in ("Node", "PersistentVolume", "StorageClass", "Recorder")}
     assert ("Namespace", "default") not in some
     assert "no such resource" in annals("export", *full.flags, "--resources=nothings").stderr
 
 
-def test_export__says_which_objects_it_leaves_out(full, serve, tmp_path):
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def schema(**spec):
+    return {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}, "status": OPEN}}
+
+
+def definition(plural, kind, *versions, group="example.com", scope="Namespaced", **names):
+    """The first version is stored."""
+    versions = [{"name": name, "served": True, "storage": i == 0, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": of}}
+                for i, (name, of) in enumerate(versions)]
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.{group}"},
+            "spec": {"group": group, "scope": scope, "names": {"plural": plural, "kind": kind, **names}, "versions": versions}}
+
+
+INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
+WIDGETS = definition("widgets", "Widget", ("v1", schema(size=INTEGER, color={**TEXT, "default": "red"}, more=OPEN)), ("v1beta1", schema(size=INTEGER)), shortNames=["wi"])
+# Its kind has the name of a built-in one, and its group sorts before the definition's.
+SPACES = definition("spaces", "Namespace", ("v1", schema(namespace=TEXT)), group="aaa.example", scope="Cluster")
+# The garbage collector looks at owners, the import at the kinds of histories: this is neither.
+HISTORIES = definition("histories", "History", ("v2", OPEN), group="zzz.example")
+EMPTY = definition("empties", "Empty", ("v1", OPEN))
+
+
+def widget(name, version="v1", ns="shop", **spec):
+    return f"/apis/example.com/{version}/namespaces/{ns}/widgets", {"apiVersion": f"example.com/{version}", "kind": "Widget", **meta(name), "spec": spec}
+
+
+@pytest.fixture
+def customs(full):
+    """The full store, with definitions and their objects."""
+    server = full.server
+    for what in (HISTORIES, SPACES, WIDGETS, EMPTY):
+        made = server.post(DEFINITIONS, what)
+        assert made.status == 201, made
+    space = server.post("/apis/aaa.example/v1/spaces", {"apiVersion": "aaa.example/v1", "kind": "Namespace", **meta("shop"), "spec": {"namespace": "shop"}}).json
+    owned = widget("owned", size=3)
+    owned[1]["metadata"]["ownerReferences"] = [{"apiVersion": "aaa.example/v1", "kind": "Namespace", "name": "shop", "uid": space["metadata"]["uid"]}]
+    for path, body in (widget("a", size=1, more={"any": {"deep": [1, "\u2028", None]}, "uid": space["metadata"]["uid"]}), widget("b", "v1beta1", size=2), owned,
+                       widget("c", ns="default"), ("/apis/zzz.example/v2/namespaces/shop/histories", {
+                           "apiVersion": "zzz.example/v2", "kind": "History", **meta("h"), "status": {"revision": {"name": "none"}}})):
+        made = server.post(path, body)
+        assert made.status == 201, made
+    assert server.patch("/apis/example.com/v1/namespaces/shop/widgets/a/status", {"status": {"seen": True}}).status == 200
+    return full
+
+
+def exported(store, path, *flags):
+    return [(line["kind"], line["metadata"].get("namespace", ""), line["metadata"]["name"]) for line in lines_of(store.export(path, *flags))[1:-1]]
+
+
+def test_export__has_custom_resources_behind_their_definitions(customs, tmp_path):
+    everything = exported(customs, tmp_path / "all")
+    assert everything[-6:] == [("History", "shop", "h"), ("Namespace", "", "shop"), ("Widget", "default", "c"), ("Widget", "shop", "a"), ("Widget", "shop", "b"),
+                               ("Widget", "shop", "owned")]
+    header, *lines = lines_of(tmp_path / "all")
+    assert (header["resources"]["widgets.example.com"], header["resources"]["spaces.aaa.example"], "empties.example.com" in header["resources"]) == (4, 1, False)
+    assert {line["spec"]["color"] for line in lines if line.get("apiVersion") == "example.com/v1"} == {"red"}, "the storage version, with its defaults"
+    assert [name for kind, _, name in everything if kind == "CustomResourceDefinition"] == [
+        "empties.example.com", "histories.zzz.example", "spaces.aaa.example", "widgets.example.com"]
+
+    assert exported(customs, tmp_path / "some", "--resources=widgets.example.com,storageclasses") == [
+        ("StorageClass", "", "fast"), ("Widget", "default", "c"), ("Widget", "shop", "a"), ("Widget", "shop", "b"), ("Widget", "shop", "owned")]
+    assert exported(customs, tmp_path / "some", "--resources=widgets.example.com", "--namespaces=default") == [("Widget", "default", "c")]
+    assert exported(customs, tmp_path / "some", "--resources=spaces.aaa.example", "--namespaces=shop") == [], "it is of the cluster"
+    in_shop = exported(customs, tmp_path / "some", "--namespaces=shop")
+    assert ("Namespace", "", "shop") in in_shop and in_shop[-4:] == [("History", "shop", "h"), ("Widget", "shop", "a"), ("Widget", "shop", "b"), ("Widget", "shop", "owned")]
+    assert annals("export", *customs.flags, "--resources=things.example.com").stderr.strip().endswith(
+        "--resources things.example.com: no such resource is stored, and no definition of that name")
+    assert "the name of its definition" in annals("export", *customs.flags, "--resources=widgets").stderr
+
+
+def test_export__says_which_objects_it_leaves_out(customs, tmp_path):
     def left_out(*flags):
-        said = annals("export", "-o", tmp_path / "some", *full.flags, *flags).stderr.splitlines()
+        said = annals("export", "-o", tmp_path / "some", *customs.flags, *flags).stderr.splitlines()
         assert "objects at revision" in said[0] and len(said) <= 2, said
         return said[1:] and said[1].partition(":")[0]
 
     assert not left_out()
-    server = serve(full.etcd.endpoint)
-    for plural, kind, scope in (("widgets", "Widget", "Namespaced"), ("alone", "Alone", "Cluster"), ("empty", "Empty", "Cluster")):
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-        made = server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.example.com"},
-            "spec": {"group": "example.com", "scope": scope, "names": {"plural": plural, "kind": kind}, "versions": [version]}})
-        assert made.status == 201, made
-    assert not left_out()
-    for place, kind in (("namespaces/shop/widgets", "Widget"), ("namespaces/default/widgets", "Widget"), ("alone", "Alone")):
-        assert server.post(f"/apis/example.com/v1/{place}", {"apiVersion": "example.com/v1", "kind": kind, **meta("x")}).status == 201
-    assert left_out() == "3 objects of CustomResourceDefinitions are left out"
-    assert left_out("--namespaces=shop") == "1 object of CustomResourceDefinitions is left out"
-    assert left_out("--namespaces=shop,default,absent") == "2 objects of CustomResourceDefinitions are left out"
-    assert not left_out("--resources=configmaps")
-    names = {line["metadata"]["name"] for line in lines_of(full.export(tmp_path / "all"))[1:-1] if line["kind"] == "CustomResourceDefinition"}
-    assert names == {"widgets.example.com", "alone.example.com", "empty.example.com"}
+    customs.server.stop()
+    customs.etcd.ctl("del", "/annals/objects/apiextensions.k8s.io/customresourcedefinitions/spaces.aaa.example")
+    assert left_out() == "1 object is left out"
+    assert not left_out("--resources=configmaps") and not left_out("--namespaces=shop")
+    customs.etcd.ctl("put", "/annals/objects/example.com/empties/shop/x", "{}")
+    done = annals("export", "-o", tmp_path / "some", *customs.flags)
+    assert (done.returncode, "empties/shop/x cannot be read, and nothing is left out silently" in done.stderr) == (1, True), done
 
 
 MOVE = r"""
