@@ -297,13 +297,22 @@ static int read_resources(struct import_flags *f, struct buf *err)
 	}
 	for (size_t i = 0; i < f->resources.n; i++) {
 		const struct kind *k = export_find_kind(str_of(f->resources.v[i]));
-		if (!k) {
+		bool may_be_defined = !k && export_may_be_defined(str_of(f->resources.v[i]));
+		if (!k && !may_be_defined) {
 			return command_refuse(err,
 				"--resources %s: no such resource is stored; give plurals, such as "
-				"controllerrevisions.apps",
+				"controllerrevisions.apps, and of a custom resource the name of its definition",
 				f->resources.v[i]);
 		}
-		f->options.wants[k->index] = true;
+		if (may_be_defined && f->kubeconfig) {
+			return command_refuse(err,
+				"--resources %s: --from-kubeconfig reads built-in resources; kubectl get -A -o json writes "
+				"custom ones, and annals import - reads them",
+				f->resources.v[i]);
+		}
+		if (k) {
+			f->options.wants[k->index] = true;
+		}
 	}
 	return 0;
 }
@@ -341,7 +350,7 @@ static int parse_flags(const struct command *command, struct import_flags *f, in
 		FLAG("on-conflict", OPTION_STRING, &f->on_conflict, "refuse|skip|replace",
 			"When another object of the name is stored: refuse everything, skip it, or replace it."),
 		FLAG("resources", OPTION_STRINGS, &f->resources, "NAME,...",
-			"Only these: providers, controllerrevisions.apps, ..."),
+			"Only these: providers, controllerrevisions.apps, widgets.example.com, ..."),
 		FLAG("namespaces", OPTION_STRINGS, &f->namespaces, "NAME,...",
 			"Only what is in these, as the file calls them."),
 		FLAG("create-namespaces", OPTION_BOOL, &f->creates_namespaces, NULL,
@@ -369,6 +378,8 @@ static void import_init(struct import *im, const struct import_options *options,
 	map_init(&im->histories, NAMES_MAX);
 	map_init(&im->present_uids, NAMES_MAX);
 	map_init(&im->namespaces, NAMES_MAX);
+	map_init(&im->customs_by_name, KINDS_DEFINED_MAX);
+	map_init(&im->customs_by_kind, KINDS_DEFINED_MAX);
 }
 
 static void import_done(struct import *im)
@@ -383,6 +394,7 @@ static void import_done(struct import *im)
 	map_done(&im->histories);
 	arena_done(&im->names);
 	base_shelf_done(&im->shelf);
+	import_definitions_done(im);
 	mem_free(im->told_of);
 	mem_free(im->order);
 	mem_free(im->edges);
@@ -471,6 +483,7 @@ static int import(const struct import_flags *f, struct storage *storage, struct 
 	options.is_rehearsal = f->is_rehearsal;
 	options.creates_namespaces = f->creates_namespaces;
 	options.namespaces = &f->namespaces;
+	options.resources = &f->resources;
 	int fd = f->kubeconfig ? import_fetch(f->kubeconfig, f->context, &f->resources, &f->namespaces, err)
 			       : import_file_open(f->file, err);
 	int r = fd < 0 ? fd : import_run(&options, fd, &counts, err);
@@ -512,6 +525,8 @@ const struct command command_import = {
 	.description = "Reads what `annals export` has written, or JSON objects and Lists as `kubectl get -o json` prints\n"
 		       "them. The whole file is checked first; if anything is wrong, nothing is changed. An import that was\n"
 		       "interrupted goes on when the same command is run again.\n\n"
+		       "Custom resources need their CustomResourceDefinition: in the file, where it may stand anywhere, or\n"
+		       "in the store. Its schema judges them.\n\n"
 		       "Servers may run meanwhile. Their controllers act on objects as these come: stop them before you\n"
 		       "bring workloads or Dependents.\n\n"
 		       "Without --data-dir and --etcd-servers it takes the data of `annals up` in its default directory.",

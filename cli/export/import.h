@@ -1,9 +1,11 @@
 /* Shared by the files of `annals import`. There is one thread.
  *
  * The file is read several times. Memory holds about 150 bytes of each object: its place
- * in the file, and what identifies it. One pass checks the file without the store
- * (import_scan.c). One compares it with the store (import_stored.c), and one writes
- * (import_write.c). The last two go by levels, so that owners come before what they own. */
+ * in the file, and what identifies it. The first pass finds the definitions of custom
+ * resources, in the file and in the store (import_definition.c). One checks the file
+ * without the store (import_scan.c). One compares it with the store (import_stored.c), and
+ * one writes (import_write.c). The last two go by levels, so that owners come before what
+ * they own, and definitions before their objects. */
 #ifndef CLI_EXPORT_IMPORT_H
 #define CLI_EXPORT_IMPORT_H
 
@@ -39,7 +41,8 @@ struct entry {
 	uint32_t length, line;
 	struct print key, uid; /* uid: the one in the file */
 	uint32_t level;
-	uint8_t kind, version; /* kind->index; the version that the object has in the file */
+	uint16_t kind;         /* kind->index; from KIND_COUNT_MAX on the place of a definition in im->customs */
+	uint8_t version;       /* that the object has in the file */
 	uint8_t state;         /* enum import_state */
 	bool has_uid, is_told; /* is_told: the newest revision of a History, which is written with it */
 	bool is_met;           /* an object that this import has not made is stored in its place, and keeps its uid */
@@ -73,8 +76,19 @@ struct import_options {
 	enum on_conflict on_conflict;
 	struct rename renames[RENAMES_MAX];
 	size_t n_renames;
-	bool wants[KIND_COUNT_MAX];              /* by kind->index */
+	bool wants[KIND_COUNT_MAX];              /* built-in kinds, by kind->index */
+	const struct option_strings *resources;  /* none: all */
 	const struct option_strings *namespaces; /* as the file has them; none: all */
+};
+
+/* A definition of the file or the store. */
+struct import_custom {
+	struct str name;          /* RESOURCE.GROUP */
+	const struct kind *names; /* the kind without its schemas; NULL: the definition is not established */
+	const struct kind *kind;  /* NULL: it is made when an object needs it */
+	struct entry entry;       /* of the definition in the file, if that one is in force; length 0: the stored one is */
+	int64_t revision;         /* mod revision of the stored definition; 0: there is none yet */
+	uint64_t bytes;           /* of its text */
 };
 
 struct import_counts {
@@ -105,6 +119,11 @@ struct import {
 	bool has_salt;
 	struct arena names; /* of the maps */
 	struct base_shelf shelf; /* of what stored values continue */
+	struct import_custom *customs;
+	size_t n_customs, cap_customs;
+	struct map customs_by_name, customs_by_kind; /* RESOURCE.GROUP, and GROUP/KIND: places in customs, from 1 */
+	uint64_t kinds_bytes;                        /* of kinds that have been made */
+	int64_t definitions_seen; /* the revision that the customs are of, or of our own last definition; 0: none were needed */
 	uint64_t n_troubles;
 	struct progress progress;
 	struct import_counts counts;
@@ -135,6 +154,32 @@ int import_fetch(const char *kubeconfig, const char *context, const struct optio
 /* Imports the objects of the input, which it closes. 0; -EBUSY: some objects changed meanwhile, and all others are there; or another
  * -errno. With a sentence in err. */
 int import_run(const struct import_options *options, int fd, struct import_counts *ret, struct buf *err);
+
+/* ---- import_definition.c ---- */
+
+bool import_is_definition(const struct object *o);
+void import_definitions_done(struct import *im);
+/* Reads all definitions of the store, once. 0, or -errno with a sentence in err. */
+int import_definitions_load(struct import *im);
+/* Takes a definition of the file, and settles it: is it in force, or the stored one of its name? 0, or -errno with a sentence in err. */
+int import_definition_take(struct import *im, const struct entry *e, struct object *o, struct arena *a);
+bool import_knows_definition(struct import *im, struct str name);
+/* Gives the definition the status that a server would give it. present: the stored one, which it replaces. */
+void import_settle_definition(struct import *im, struct object *o, const struct object *present, struct arena *a);
+/* Why a settled definition describes no kind; empty: it does. */
+struct str import_refused_names(const struct object *o);
+/* Notes that the definition is stored now. is_ours: this import wrote it, under the guard that no definition had changed. */
+void import_definition_written(struct import *im, struct str name, int64_t revision, bool is_ours);
+/* Sets the kind and the version of an entry. false: no definition describes them. */
+bool import_find_custom(struct import *im, struct str kind, struct str api_version, struct entry *ret);
+/* The kind of an entry. It lives until import_kinds_trim(). NULL with the reason in why: its definition cannot be read any more. */
+const struct kind *import_kind(struct import *im, const struct entry *e, struct buf *why);
+/* The same, perhaps without its schemas: for names. */
+const struct kind *import_kind_names(struct import *im, const struct entry *e);
+bool import_entry_is_namespace(const struct entry *e);
+/* Kinds take too much memory: no object of theirs is in use at import_kinds_trim(). */
+bool import_kinds_are_full(const struct import *im);
+void import_kinds_trim(struct import *im);
 
 /* ---- import_scan.c ---- */
 
@@ -191,8 +236,7 @@ int batch_add(struct import *im, struct batch *b, size_t at);
 /* Decides what happens to the object that is stored in an entry's place (NULL: none). Sets e->state, and reports troubles. */
 void import_decide(struct import *im, struct entry *e, struct object *wanted, const struct object *present, struct arena *a);
 /* Makes `wanted` the object that replaces the stored one. Returns false if the rules of the kind do not allow it: why says so. */
-bool import_replace(
-	const struct import *im, struct object *wanted, const struct object *present, struct arena *a, struct buf *why);
+bool import_replace(struct import *im, struct object *wanted, const struct object *present, struct arena *a, struct buf *why);
 /* The key of the salt. */
 struct str import_salt_key(const struct import *im, struct arena *a);
 

@@ -34,7 +34,7 @@ struct str import_key(struct import *im, const struct object *o, struct arena *a
 
 static bool is_kind(const struct object *o, const char *kind)
 {
-	return strcmp(o->kind->kind, kind) == 0;
+	return !o->kind->life && strcmp(o->kind->kind, kind) == 0;
 }
 
 struct str import_told_key(struct import *im, const struct object *o, struct str *ret_name, struct arena *a)
@@ -101,36 +101,44 @@ static int read_exported(const struct kind *k, struct str text, struct arena *a,
 	return 0;
 }
 
-static int read_foreign(const struct kind *k, const struct version *version, struct str text, struct arena *a,
+/* Fields that nobody knows here are lost where a server takes them, so an export must have none. Other clusters may have some. A field with two
+ * values could mean either of them. */
+static int check_strict(const struct decode_report *report, bool is_export, struct buf *why)
+{
+	for (size_t i = 0; i < report->n_strict; i++) {
+		if (is_export || str_starts(report->strict[i], STR("duplicate field "))) {
+			return refuse(why, STR_FMT, STR_ARG(report->strict[i]));
+		}
+	}
+	return 0;
+}
+
+/* Objects as clients send them, and all custom resources: an export has those in the storage version of their definition, which may be another one
+ * here. */
+static int read_sent(const struct kind *k, const struct version *version, struct str text, bool is_export, struct arena *a,
 	struct object **ret, struct buf *why)
 {
 	struct decode_report report = {0};
 	struct json *in;
 	struct str reason = STR("");
 	size_t at;
-	int error = json_parse(&in, a, text, JSON_LIMITS_DEFAULT, &at);
+	int error = json_parse(&in, a, text, is_export ? object_stored_limits() : JSON_LIMITS_DEFAULT, &at);
 	if (error) {
 		return refuse(why, "%s", json_error_text(a, error, text, at));
 	}
 	if (object_decode(ret, k, version, in, NULL, a, &report, &reason)) {
 		return refuse(why, STR_FMT, STR_ARG(reason));
 	}
-	/* Other clusters may have fields that are unknown here, so these are accepted. A field
-	 * with two values is not: either could be meant. */
-	for (size_t i = 0; i < report.n_strict; i++) {
-		if (str_starts(report.strict[i], STR("duplicate field "))) {
-			return refuse(why, STR_FMT, STR_ARG(report.strict[i]));
-		}
-	}
-	return 0;
+	return check_strict(&report, is_export, why);
 }
 
 int import_object_raw(
 	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why)
 {
-	const struct kind *k = kind_at(e->kind);
-	int r = im->is_export ? read_exported(k, text, a, ret, why)
-			      : read_foreign(k, &k->versions[e->version], text, a, ret, why);
+	const struct kind *k = import_kind(im, e, why);
+	int r = !k                          ? -EINVAL
+		: im->is_export && !k->life ? read_exported(k, text, a, ret, why)
+					    : read_sent(k, &k->versions[e->version], text, im->is_export, a, ret, why);
 	if (!r) {
 		(*ret)->meta.resource_version = STR("");
 	}
@@ -184,7 +192,7 @@ static struct json *rewrite(const struct rewriting *w, struct json *j);
 static bool is_opaque(struct str name)
 {
 	static const char *const names[] = {
-		"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "stringData"};
+		"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "openAPIV3Schema", "stringData"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (str_is(name, names[i])) {
 			return true;
@@ -403,6 +411,10 @@ int import_object(struct import *im, const struct entry *e, struct str text, boo
 	bool is_exact = im->options->is_exact;
 	if (im->options->n_renames || !is_exact) {
 		rename_all(im, o, is_final && !is_exact, a);
+	}
+	if (is_final && o->kind->settle) {
+		o->kind->settle(o, a); /* the rules of the version that was sent have been applied by the scan */
+		o->version = NULL;
 	}
 	if (!is_exact) {
 		begin_anew(o, a);

@@ -1,6 +1,7 @@
 /* The first pass: everything that the file alone can say. The store is not asked, and no trouble ends the pass, so that all of them are reported at once.
  * Which objects come first is found when the whole file has been read: an owner may stand behind what it owns. Levels are the longest ways from objects
  * that need nothing (Kahn's algorithm). Objects that own each other in a circle have no level: they come last. */
+#include "api/custom/custom.h"
 #include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
@@ -158,7 +159,7 @@ static void find_levels(struct import *im, const struct way *ways, size_t n_ways
 		waiting[ways[i].to]++;
 	}
 	for (size_t i = 0; i < im->n; i++) {
-		im->entries[i].level = export_is_namespace(kind_at(im->entries[i].kind)) ? 0 : 1;
+		im->entries[i].level = import_entry_is_namespace(&im->entries[i]) ? 0 : 1;
 		if (!waiting[i]) {
 			queue[tail++] = (uint32_t)i;
 		}
@@ -354,6 +355,12 @@ static bool add_edges(struct scan *s, const struct object *raw, const struct obj
 	struct reference references[REFERENCES_MAX];
 	uint32_t entry = (uint32_t)im->n - 1;
 	bool fits = true;
+	if (o->kind->life) { /* its definition is written before it */
+		const struct object_id id = {
+			kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)), STR(""), o->kind->life->definition};
+		struct str key = object_id_key(&id, im->options->prefix, &s->arena);
+		fits = add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true});
+	}
 	for (size_t i = 0; i < meta_owner_count(&raw->meta) && fits; i++) {
 		struct owner_reference owner;
 		meta_owner(&raw->meta, i, &owner);
@@ -388,22 +395,46 @@ static bool is_in(const struct option_strings *names, struct str name)
 static bool is_wanted(const struct import *im, const struct object *raw)
 {
 	const struct import_options *o = im->options;
-	if (!o->wants[raw->kind->index]) {
+	const struct kind *k = raw->kind;
+	if (k->life ? o->resources->n && !is_in(o->resources, k->life->definition) : !o->wants[k->index]) {
 		return false;
 	}
 	return !o->namespaces->n || is_in(o->namespaces, export_is_namespace(raw->kind) ? raw->meta.name : raw->meta.ns);
 }
 
-static const struct kind *find_kind(struct str kind, struct str version, const struct version **ret)
+static bool find_built_in(struct str kind, struct str api_version, struct entry *ret)
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		if (kind_is_stored(k) && str_is(kind, k->kind)) {
-			*ret = kind_version(k, version);
-			return *ret ? k : NULL;
+		const struct version *v = kind_is_stored(k) && str_is(kind, k->kind) ? kind_version(k, api_version) : NULL;
+		if (v) {
+			ret->kind = (uint16_t)k->index;
+			ret->version = (uint8_t)(v - k->versions);
+			return true;
 		}
 	}
-	return NULL;
+	return false;
+}
+
+/* Returns 1 if the kind is known, 0 if it is not, or -errno with a sentence in err. */
+static int find_kind(struct import *im, struct str kind, struct str api_version, struct entry *ret)
+{
+	int r = find_built_in(kind, api_version, ret) ? 1 : import_definitions_load(im);
+	return r ? r : import_find_custom(im, kind, api_version, ret);
+}
+
+/* Objects of a kind that is not known are no trouble where they were not chosen. */
+static bool may_be_wanted(const struct import *im, struct str api_version, const struct json *j)
+{
+	const struct import_options *o = im->options;
+	struct str group, version, ns = member_text(json_gets(j, "metadata"), "namespace");
+	bool may_be = o->resources->n == 0;
+	str_cut(api_version, '/', &group, &version);
+	for (size_t i = 0; i < o->resources->n && !may_be; i++) {
+		struct str resource, of;
+		may_be = str_cut(str_of(o->resources->v[i]), '.', &resource, &of) && str_eq(of, group);
+	}
+	return may_be && (!o->namespaces->n || is_in(o->namespaces, ns));
 }
 
 /* ---- one of them ---- */
@@ -434,10 +465,10 @@ static int scan_add(struct scan *s, struct entry *e, const struct object *raw, c
 }
 
 /* The name that the object gives itself, if the rest of it cannot be read. */
-static struct str claimed_title(const struct entry *e, const struct json *j, struct arena *a)
+static struct str claimed_title(struct import *im, const struct entry *e, const struct json *j, struct arena *a)
 {
 	const struct json *meta = json_gets(j, "metadata");
-	const struct object_id id = {kind_at(e->kind), member_text(meta, "namespace"), member_text(meta, "name")};
+	const struct object_id id = {import_kind_names(im, e), member_text(meta, "namespace"), member_text(meta, "name")};
 	return object_id_title(&id, a);
 }
 
@@ -448,7 +479,7 @@ static int take_object(struct scan *s, struct entry *e, const struct json *j, st
 	s->n_objects++;
 	if (import_object_raw(im, e, text, &s->arena, &raw, &s->why) ||
 		(is_wanted(im, raw) && import_object(im, e, text, false, &s->arena, &o, &s->why))) {
-		scan_trouble(s, e->line, NULL, STR_FMT ": " STR_FMT, STR_ARG(claimed_title(e, j, &s->arena)),
+		scan_trouble(s, e->line, NULL, STR_FMT ": " STR_FMT, STR_ARG(claimed_title(im, e, j, &s->arena)),
 			STR_ARG(buf_str(&s->why)));
 		return 0;
 	}
@@ -478,7 +509,6 @@ static int take_document(struct scan *s, const struct document *d)
 {
 	struct json *j;
 	struct str kind, api_version;
-	const struct version *version;
 	size_t at;
 	int error = json_parse(&j, &s->arena, d->text, object_stored_limits(), &at);
 	if (error) {
@@ -505,19 +535,92 @@ static int take_document(struct scan *s, const struct document *d)
 		snprintf(s->digest_said, sizeof(s->digest_said), STR_FMT, STR_ARG(member_text(j, "sha256")));
 		return 0;
 	}
-	const struct kind *k = find_kind(kind, api_version, &version);
-	if (!k) {
-		s->n_objects++;
-		scan_trouble(s, d->line, NULL, "no kind " STR_FMT " of the version " STR_FMT " is stored here", STR_ARG(kind),
-			STR_ARG(api_version));
+	struct entry e = {
+		.offset = d->offset, .length = (uint32_t)d->length, .line = (uint32_t)MIN(d->line, (uint64_t)UINT32_MAX)};
+	int found = find_kind(s->im, kind, api_version, &e);
+	if (found > 0) {
+		return take_object(s, &e, j, arena_dup(&s->arena, d->text));
+	}
+	s->n_objects++;
+	if (found == 0 && may_be_wanted(s->im, api_version, j)) {
+		scan_trouble(s, d->line, NULL,
+			"no kind " STR_FMT " of the version " STR_FMT
+			" is stored here, and no CustomResourceDefinition of the file or "
+			"the store describes one",
+			STR_ARG(kind), STR_ARG(api_version));
+	}
+	return found;
+}
+
+/* ---- definitions, which come before all others ---- */
+
+static bool may_be_definition(const struct document *d)
+{
+	static const char name[] = "CustomResourceDefinition";
+	return str_starts(d->list_kind, STR("CustomResourceDefinition")) ||
+		memmem(d->text.p, d->text.n, name, sizeof(name) - 1);
+}
+
+/* Faults of a definition are reported later, when all objects are looked at. */
+static int take_definition(struct scan *s, const struct document *d, bool is_first)
+{
+	struct import *im = s->im;
+	struct entry e = {.offset = d->offset, .length = (uint32_t)d->length};
+	struct str kind, api_version;
+	struct object *raw, *o;
+	struct json *j;
+	size_t at;
+	if (json_parse(&j, &s->arena, d->text, object_stored_limits(), &at) || !read_type(j, d, &kind, &api_version)) {
 		return 0;
 	}
-	struct entry e = {.offset = d->offset,
-		.length = (uint32_t)d->length,
-		.line = (uint32_t)MIN(d->line, (uint64_t)UINT32_MAX),
-		.kind = (uint8_t)k->index,
-		.version = (uint8_t)(version - k->versions)};
-	return take_object(s, &e, j, arena_dup(&s->arena, d->text));
+	if (is_first && str_is(api_version, EXPORT_API_VERSION) && str_is(kind, EXPORT_HEADER)) {
+		im->is_export = true;
+		return 0;
+	}
+	struct str text = arena_dup(&s->arena, d->text);
+	if (!str_is(kind, "CustomResourceDefinition") || !find_built_in(kind, api_version, &e) ||
+		import_object_raw(im, &e, text, &s->arena, &raw, &s->why) || !is_wanted(im, raw) ||
+		import_object(im, &e, text, false, &s->arena, &o, &s->why) || o->meta.name.n == 0) {
+		return 0;
+	}
+	return import_definition_take(im, &e, o, &s->arena);
+}
+
+static int read_definitions(struct scan *s)
+{
+	struct import *im = s->im;
+	struct documents documents;
+	struct document d;
+	bool is_first = true;
+	documents_init(&documents, im->fd, EXPORT_LINE_MAX);
+	int r = lseek(im->fd, 0, SEEK_SET) < 0 ? -errno : 0;
+	while (!r && (r = documents_next(&documents, &d, im->err)) > 0) {
+		r = is_first || may_be_definition(&d) ? take_definition(s, &d, is_first) : 0;
+		is_first = false;
+		buf_clear(&s->why);
+		arena_clear(&s->arena);
+	}
+	documents_done(&documents);
+	return r;
+}
+
+static int check_resources(struct import *im)
+{
+	const struct option_strings *names = im->options->resources;
+	int r = 0;
+	for (size_t i = 0; i < names->n && !r; i++) {
+		if (export_find_kind(str_of(names->v[i]))) {
+			continue;
+		}
+		r = import_definitions_load(im);
+		if (!r && !import_knows_definition(im, str_of(names->v[i]))) {
+			buf_printf(im->err,
+				"--resources %s: no such resource is stored, and no definition of that name is imported or stored",
+				names->v[i]);
+			r = -ENOENT;
+		}
+	}
+	return r;
 }
 
 /* ---- the whole file ---- */
@@ -534,6 +637,7 @@ static int read_all(struct scan *s)
 		progress_add(&im->progress, 1);
 		buf_clear(&s->why);
 		arena_clear(&s->arena);
+		import_kinds_trim(im);
 	}
 	documents_done(&documents);
 	return r;
@@ -568,7 +672,9 @@ int import_scan(struct import *im)
 	arena_init(&s.arena, TREE_BYTES);
 	buf_init(&s.why, 64 << 10);
 	progress_init(&im->progress, "checked", "objects", 0);
-	int r = read_all(&s);
+	int r = read_definitions(&s);
+	r = r ? r : check_resources(im);
+	r = r ? r : read_all(&s);
 	progress_clear(&im->progress);
 	r = r ? r : check_trailer(&s);
 	buf_done(&s.why);

@@ -4,6 +4,8 @@
 #include "cli/export/import.h"
 
 #include "admission/admission.h"
+#include "api/custom/custom.h"
+#include "api/custom/definition.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/rules/validate.h"
@@ -60,16 +62,25 @@ int batch_add(struct import *im, struct batch *b, size_t at)
 	return r;
 }
 
+static bool is_definition(const struct entry *e)
+{
+	return e->kind == kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE))->index;
+}
+
 int batch_fill(struct import *im, struct batch *b, size_t *at, bool (*wants)(const struct entry *e))
 {
 	size_t bytes = 0;
 	int r = 0;
 	arena_clear(&b->arena);
+	import_kinds_trim(im);
 	b->n = 0;
 	for (; !r && *at < im->n && b->n < BATCH_MAX && bytes < BATCH_BYTES; ++*at) {
 		const struct entry *e = &im->entries[im->order[*at]];
-		if (b->n > 0 && e->level != im->entries[b->items[0].at].level) {
+		if (b->n > 0 && (e->level != im->entries[b->items[0].at].level || import_kinds_are_full(im))) {
 			break;
+		}
+		if (b->n > 0 && (is_definition(e) || is_definition(&im->entries[b->items[0].at]))) {
+			break; /* each one needs the names that those before it have */
 		}
 		if (wants(e)) {
 			/* Owners come before what they own: the order goes by level. */
@@ -121,8 +132,7 @@ static void validate_replacement(struct object *wanted, const struct object *pre
 	admission_validate(&at, errors);
 }
 
-bool import_replace(
-	const struct import *im, struct object *wanted, const struct object *present, struct arena *a, struct buf *why)
+bool import_replace(struct import *im, struct object *wanted, const struct object *present, struct arena *a, struct buf *why)
 {
 	struct field_errors errors;
 	if (im->options->is_exact && !str_eq(wanted->meta.uid, present->meta.uid)) {
@@ -138,6 +148,9 @@ bool import_replace(
 	wanted->meta.creation_timestamp = present->meta.creation_timestamp;
 	if (meta_has_finalizer(&present->meta, FINALIZER_PROTECTION)) {
 		meta_add_finalizer(&wanted->meta, a, FINALIZER_PROTECTION);
+	}
+	if (import_is_definition(wanted)) {
+		import_settle_definition(im, wanted, present, a);
 	}
 	field_errors_init(&errors, a);
 	validate_replacement(wanted, present, &errors);
@@ -168,6 +181,16 @@ static void decide_other(
  * changed since. */
 void import_decide(struct import *im, struct entry *e, struct object *wanted, const struct object *present, struct arena *a)
 {
+	if (import_is_definition(wanted)) {
+		bool was_established = definition_is_established(wanted);
+		import_settle_definition(im, wanted, present, a);
+		struct str refused = import_refused_names(wanted);
+		if (!present && was_established && refused.n > 0) {
+			e->state = ENTRY_SKIP;
+			import_tell(im, e, wanted, "its names are not accepted here: " STR_FMT, STR_ARG(refused));
+			return;
+		}
+	}
 	bool is_ours = !im->options->is_exact && !e->is_met && present && str_eq(wanted->meta.uid, present->meta.uid);
 	if (!present) {
 		e->state = ENTRY_NEW;
@@ -268,6 +291,30 @@ static int check_told(struct import *im, const struct item *i, struct arena *a)
 	return r;
 }
 
+/* Refuses a new object as a server does because of its definition, and a new definition because of objects. */
+static int check_definition(struct import *im, const struct item *i, struct arena *a)
+{
+	const struct object *o = i->object;
+	struct entry *e = &im->entries[i->at];
+	bool is_there = false;
+	int r = 0;
+	if (e->state == ENTRY_NEW && o->kind->life && atomic_load(&o->kind->life->is_terminating)) {
+		import_tell(im, e, o, "its definition " STR_FMT " is being deleted: nothing new can be created",
+			STR_ARG(o->kind->life->definition));
+	}
+	if (e->state == ENTRY_NEW && import_is_definition(o)) {
+		struct str plural = member_text(json_gets(object_spec(o), "names"), "plural");
+		struct str directory =
+			key_object(a, im->options->prefix, member_text(object_spec(o), "group"), plural, STR(""), STR(""));
+		r = is_stored(im, directory, storage_prefix_end(a, directory), &is_there);
+	}
+	if (!r && is_there) {
+		import_tell(im, e, o,
+			"objects of the resource are stored, and must not come under a new definition: annals fsck names them");
+	}
+	return r;
+}
+
 static struct str namespace_key(struct import *im, struct str name, struct arena *a)
 {
 	return key_object(a, im->options->prefix, STR(""), STR("namespaces"), STR(""), name);
@@ -314,7 +361,7 @@ static int look_for_namespaces(struct import *im, struct arena *a)
 	int r = is_stored(im, directory, storage_prefix_end(a, directory), &im->has_namespaces);
 	im->has_namespaces = im->has_namespaces || im->options->creates_namespaces;
 	for (size_t i = 0; i < im->n && !im->has_namespaces; i++) {
-		im->has_namespaces = export_is_namespace(kind_at(im->entries[i].kind));
+		im->has_namespaces = import_entry_is_namespace(&im->entries[i]);
 	}
 	return r;
 }
@@ -407,6 +454,7 @@ static int compare_item(struct import *im, struct item *i, const struct storage_
 	}
 	import_decide(im, e, i->object, present, a);
 	bool is_written = e->state == ENTRY_NEW || e->state == ENTRY_REPLACE;
+	r = r || !is_written ? r : check_definition(im, i, a);
 	r = r || !is_written ? r : check_size(im, i, a);
 	r = r || !is_written ? r : check_needed(im, i, a);
 	return r || !is_written ? r : check_told(im, i, a);

@@ -7,6 +7,7 @@
 #include "cli/export/import.h"
 
 #include "api/model/history.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "storage/engine/agreement.h"
 #include "storage/keys.h"
@@ -183,9 +184,10 @@ static int take_lease(struct writer *w)
 static int sending_plan_item(
 	struct writer *w, struct sending *s, const struct item *item, struct buf *stored, struct plan_change c)
 {
-	struct agreement_ticket ticket;
+	/* The version of a custom resource is in its definition, which guards the write (storage/engine/plan.h). */
+	struct agreement_ticket ticket = {.version = kind_storage_version(item->object->kind)};
 	const struct object *o = item->object;
-	int r = take_ticket(w, o->kind, &ticket);
+	int r = o->kind->life ? 0 : take_ticket(w, o->kind, &ticket);
 	r = r ? r : encode_object(w, stored, o, ticket.version);
 	if (!r) {
 		c.kind = o->kind;
@@ -197,6 +199,18 @@ static int sending_plan_item(
 		plan_change(&s->plan, &c);
 	}
 	return r;
+}
+
+/* Its names were judged by the definitions of that revision. Objects that a lost definition has left behind must not come under a new one. */
+static void sending_guard_definition(struct writer *w, struct sending *s)
+{
+	const struct object *o = s->item->object;
+	const struct json *spec = object_spec(o);
+	assert(w->im->definitions_seen > 0);
+	plan_guard_kind(&s->plan, o->kind, w->im->definitions_seen);
+	if (!s->present) {
+		plan_guard_no_objects(&s->plan, member_text(spec, "group"), member_text(json_gets(spec, "names"), "plural"));
+	}
 }
 
 /* Plans an object. A History also takes along the revision that it names, which is new. */
@@ -216,6 +230,9 @@ static int sending_plan(struct writer *w, struct sending *s, struct arena *a)
 				.guards_needed = o->kind->needs_references && o->kind->needs_references(o),
 				.wants_present = true,
 			});
+	if (!r && import_is_definition(o)) {
+		sending_guard_definition(w, s);
+	}
 	return r || !s->beside.object ? r : sending_plan_item(w, s, &s->beside, &s->stored[1], (struct plan_change){0});
 }
 
@@ -225,6 +242,9 @@ static void sending_finish(struct writer *w, struct sending *s)
 {
 	struct import *im = w->im;
 	im->entries[s->item->at].state = ENTRY_DONE;
+	if (import_is_definition(s->item->object)) {
+		import_definition_written(im, s->item->object->meta.name, s->plan.txn.op.revision, true);
+	}
 	*(s->is_replacing ? &im->counts.replaced : &im->counts.created) += 1;
 	if (s->beside.object) {
 		im->entries[s->beside.at].state = ENTRY_DONE;
@@ -257,8 +277,12 @@ static void sending_judge_present(struct writer *w, struct sending *s, struct ar
 			im, e->line, s->item->object, STR("what is stored of this name cannot be read: see annals fsck"));
 		return;
 	}
+	bool is_ours = present && str_eq(present->meta.uid, s->item->object->meta.uid);
 	e->state = ENTRY_SKIP; /* unless import_decide() finds another state */
 	import_decide(im, e, s->item->object, present, a);
+	if (present && e->state == ENTRY_SAME && import_is_definition(s->item->object)) {
+		import_definition_written(im, present->meta.name, kv->mod_revision, is_ours);
+	}
 	if (e->state == ENTRY_SAME || e->state == ENTRY_SKIP) {
 		*(e->state == ENTRY_SAME ? &im->counts.created : &im->counts.skipped) += 1;
 		progress_add(&im->progress, 1);
@@ -273,9 +297,12 @@ static void sending_judge_refused(struct writer *w, struct sending *s)
 		im->entries[s->beside.at].is_told = false; /* from now on each is written alone */
 		return;
 	}
+	const struct object *o = s->item->object;
 	im->entries[s->item->at].state = ENTRY_SKIP;
-	import_trouble(
-		im, im->entries[s->item->at].line, s->item->object, STR("its namespace, or what it needs, has gone meanwhile"));
+	import_trouble(im, im->entries[s->item->at].line, o,
+		import_is_definition(o) ? STR("another definition has changed meanwhile: run the import again")
+			: o->kind->life ? STR("its definition has changed, or its namespace has gone meanwhile")
+					: STR("its namespace, or what it needs, has gone meanwhile"));
 }
 
 static int sending_settle_failed(struct writer *w, struct sending *s, bool *ret_must_pause)
@@ -365,6 +392,9 @@ static int sending_prepare(struct writer *w, struct sending *s, struct item *ite
 {
 	*s = (struct sending){.item = item};
 	int r = w->im->entries[item->at].state == ENTRY_REPLACE ? sending_read_present(w, s, &b->arena) : 0;
+	if (!r && !s->present && import_is_definition(item->object)) {
+		import_settle_definition(w->im, item->object, NULL, &b->arena);
+	}
 	r = r ? r : sending_read_beside(w, s, b);
 	return r ? r : sending_plan(w, s, &w->plans);
 }
@@ -374,6 +404,19 @@ static bool is_to_be_written(const struct entry *e)
 	return e->state == ENTRY_NEW || e->state == ENTRY_REPLACE;
 }
 
+/* A definition that somebody else has changed while the import ran was reported, and is not written. So its objects are not, either. */
+static bool has_definition(struct writer *w, const struct item *item)
+{
+	const struct kind *k = item->object->kind;
+	struct entry *e = &w->im->entries[item->at];
+	if (k->life && atomic_load(&k->life->revision) == 0) {
+		e->state = ENTRY_SKIP;
+		import_trouble(w->im, e->line, item->object, STR("its definition is not stored"));
+		return false;
+	}
+	return true;
+}
+
 static int batch_write_once(struct writer *w, struct batch *b, struct sending *all, bool *ret_must_pause)
 {
 	struct plan *plans[BATCH_MAX];
@@ -381,7 +424,7 @@ static int batch_write_once(struct writer *w, struct batch *b, struct sending *a
 	int r = 0;
 	arena_clear(&w->plans);
 	for (size_t i = 0; i < b->n && !r; i++) {
-		if (is_to_be_written(&w->im->entries[b->items[i].at])) {
+		if (is_to_be_written(&w->im->entries[b->items[i].at]) && has_definition(w, &b->items[i])) {
 			assert(n < BATCH_MAX);
 			r = sending_prepare(w, &all[n], &b->items[i], b);
 			plans[n] = &all[n].plan;

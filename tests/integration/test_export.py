@@ -333,6 +333,168 @@ def test_export__says_which_objects_it_leaves_out(customs, tmp_path):
     assert (done.returncode, "empties/shop/x cannot be read, and nothing is left out silently" in done.stderr) == (1, True), done
 
 
+def test_import__of_custom_resources_is_the_original(customs, store, tmp_path):
+    assert customs.server.stop() == 0
+    customs.export(tmp_path / "all")
+    copy = store()
+    assert copy.imports(tmp_path / "all", "--exact").startswith(f"{len(customs.objects())} created, 0 there already")
+    assert copy.objects() == customs.objects(), "to the byte"
+    copy.assert_sound()
+    again = copy.keys()
+    assert copy.imports(tmp_path / "all", "--exact").startswith(f"0 created, {len(customs.objects())} there already")
+    assert copy.keys() == again
+    copy.export(tmp_path / "again")
+    assert lines_of(tmp_path / "again")[1:-1] == lines_of(tmp_path / "all")[1:-1]
+
+
+def test_import__of_custom_resources_makes_new_ones_that_are_served(customs, store, serve, tmp_path):
+    customs.export(tmp_path / "all")
+    copy = store()
+    flags = ("--rename-namespace=shop=copy", "--resources=namespaces,customresourcedefinitions,widgets.example.com,spaces.aaa.example,histories.zzz.example")
+    rehearsed = copy.imports(tmp_path / "all", *flags, "--dry-run")
+    assert rehearsed.startswith("would be: ") and not copy.objects()
+    assert copy.imports(tmp_path / "all", *flags) == rehearsed.removeprefix("would be: ")
+    copy.assert_sound()
+    server = serve(copy.etcd.endpoint)
+    made = {name: server.get(f"/apis/example.com/v1/namespaces/copy/widgets/{name}").json for name in ("a", "b", "owned")}
+    space = server.get("/apis/aaa.example/v1/spaces/shop").json
+    was = customs.server.get("/apis/aaa.example/v1/spaces/shop").json
+    assert made["a"]["spec"] == {"size": 1, "color": "red", "more": {"any": {"deep": [1, "\u2028", None]}, "uid": space["metadata"]["uid"]}}
+    assert made["a"]["status"] == {"seen": True} and made["b"]["spec"] == {"size": 2, "color": "red"}
+    assert made["owned"]["metadata"]["ownerReferences"][0]["uid"] == space["metadata"]["uid"] != was["metadata"]["uid"]
+    assert space["spec"] == {"namespace": "copy"} and server.get("/apis/zzz.example/v2/namespaces/copy/histories/h").status == 200
+    settled = server.get(f"{DEFINITIONS}/widgets.example.com").json
+    assert {c["type"]: c["status"] for c in settled["status"]["conditions"]} == {"NamesAccepted": "True", "Established": "True"}
+    assert settled["status"]["storedVersions"] == ["v1"] and settled["status"]["acceptedNames"]["shortNames"] == ["wi"]
+    assert settled["metadata"]["uid"] != customs.server.get(f"{DEFINITIONS}/widgets.example.com").json["metadata"]["uid"]
+    # A server serves what comes while it runs, and the second import finds all of it.
+    assert server.delete("/apis/example.com/v1/namespaces/copy/widgets/b").status == 200
+    assert copy.imports(tmp_path / "all", *flags).startswith("1 created, ")
+    assert processes.retry_until(lambda: server.get("/apis/example.com/v1beta1/namespaces/copy/widgets/b").json.get("spec"), "the widget") == {"size": 2}
+
+
+def test_import__finds_definitions_anywhere_in_a_file(customs, store, tmp_path):
+    """Objects come before definitions in it, and a List has both."""
+    server = customs.server
+    items = [server.get("/apis/example.com/v1beta1/namespaces/shop/widgets/b").json, server.get("/apis/aaa.example/v1/spaces/shop").json,
+             server.get(f"{DEFINITIONS}/widgets.example.com").json, server.get(f"{DEFINITIONS}/spaces.aaa.example").json, namespace("shop")]
+    del items[2]["status"]
+    (tmp_path / "list").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    other = store()
+    assert other.imports(tmp_path / "list").startswith("5 created")
+    other.assert_sound()
+    assert other.get("example.com/widgets/shop/b")["spec"] == {"color": "red", "size": 2}
+    assert other.get("apiextensions.k8s.io/customresourcedefinitions/widgets.example.com")["status"]["acceptedNames"]["plural"] == "widgets"
+
+
+def test_import__refuses_custom_resources_that_have_no_definition(customs, store, tmp_path):
+    customs.export(tmp_path / "some", "--namespaces=shop")
+    other = store()
+    said = other.refuses(tmp_path / "some", "--exact")
+    assert "no kind Widget of the version example.com/v1 is stored here, and no CustomResourceDefinition of the file or the store describes one" in said
+    assert "4 things are wrong: nothing has been changed" in said
+    assert other.refuses(tmp_path / "some", "--resources=widgets.example.com").strip().endswith("no definition of that name is imported or stored")
+    assert "left as they are" in other.imports(tmp_path / "some", "--exact", "--resources=configmaps", "--create-namespaces"), "others can be had"
+    customs.export(tmp_path / "definitions", "--resources=customresourcedefinitions")
+    assert other.imports(tmp_path / "definitions", "--exact").startswith("4 created")
+    assert other.imports(tmp_path / "some", "--exact", "--resources=widgets.example.com").startswith("3 created"), "of the stored definition"
+    other.assert_sound()
+    assert "--from-kubeconfig reads built-in resources" in annals("import", *other.flags, "--from-kubeconfig=x", "--resources=widgets.example.com").stderr
+
+
+def test_import__judges_custom_resources_by_the_definition_in_force(customs, store, serve, tmp_path):
+    customs.export(tmp_path / "all", "--resources=customresourcedefinitions,widgets.example.com,namespaces")
+    customs.export(tmp_path / "widgets", "--resources=widgets.example.com,namespaces")
+    other = store()
+    server = serve(other.etcd.endpoint)
+    narrow = definition("widgets", "Widget", ("v2", schema(size={**INTEGER, "maximum": 2}, color=TEXT)), ("v1", schema(size={**INTEGER, "maximum": 2}, color=TEXT)))
+    assert server.post(DEFINITIONS, narrow).status == 201
+
+    said = other.refuses(tmp_path / "all", "--exact", "--on-conflict=skip")
+    assert 'widgets.example.com shop/a: unknown field "spec.more' in said and "spec.size in body should be less than or equal to 2" in said, said
+    assert "2 things are wrong" in said
+    assert "customresourcedefinitions.apiextensions.k8s.io widgets.example.com: another one of this name is stored" in other.refuses(tmp_path / "all")
+
+    lines = [line for line in lines_of(tmp_path / "widgets")[1:-1] if line["metadata"]["name"] not in ("a", "owned")]
+    assert other.imports(write_export(tmp_path / "fitting", lines), "--exact", "--on-conflict=skip").split(",")[0] == "3 created"
+    stored = other.get("example.com/widgets/shop/b")
+    assert (stored["apiVersion"], stored["spec"]) == ("example.com/v2", {"color": "red", "size": 2}), "its own storage version"
+    assert processes.retry_until(lambda: server.get("/apis/example.com/v1/namespaces/shop/widgets/b").json.get("spec"), "the widget") == {"color": "red", "size": 2}
+
+    # The definition of the file takes the place of the stored one, and keeps its uid. So all fits, and a running server changes over.
+    before = server.get(f"{DEFINITIONS}/widgets.example.com").json
+    refused = other.refuses(tmp_path / "all", "--on-conflict=replace")
+    assert "it cannot replace the stored one: status.storedVersions[0]: missing from spec.versions" in refused, refused
+    assert server.put(f"{DEFINITIONS}/widgets.example.com", {**WIDGETS, "metadata": before["metadata"], "spec": {**narrow["spec"], "versions": [
+        {**version, "storage": version["name"] == "v1"} for version in narrow["spec"]["versions"]]}}).status == 200
+    assert server.patch(f"{DEFINITIONS}/widgets.example.com/status", {"status": {"storedVersions": ["v1"]}}).status == 200
+    for name in ("shop/widgets/b", "default/widgets/c"):
+        assert server.delete(f"/apis/example.com/v1/namespaces/{name}").status == 200
+    done = other.imports(tmp_path / "all", "--on-conflict=replace").split(", ")
+    assert (done[0], done[2]) == ("7 created", "1 replaced"), "four widgets, three more definitions, and this one"
+    now = server.get(f"{DEFINITIONS}/widgets.example.com").json
+    assert now["metadata"]["uid"] == before["metadata"]["uid"] and now["metadata"]["generation"] == 3
+    assert [version["name"] for version in now["spec"]["versions"]] == ["v1", "v1beta1"]
+    assert processes.retry_until(lambda: server.get("/apis/example.com/v1/namespaces/shop/widgets/a").json.get("spec"), "the widget")["more"]["any"]
+    other.assert_sound()
+
+
+def test_import__settles_names_as_a_server_does(customs, store, serve, tmp_path):
+    customs.export(tmp_path / "all", "--resources=customresourcedefinitions")
+    other = store()
+    server = serve(other.etcd.endpoint)
+    assert server.post(DEFINITIONS, definition("wis", "Wi", ("v1", OPEN), singular="wi")).status == 201
+    assert 'widgets.example.com: its names are not accepted here: "wi" is already in use' in other.refuses(tmp_path / "all")
+    assert server.delete(f"{DEFINITIONS}/wis.example.com").status == 200
+    processes.retry_until(lambda: server.get(f"{DEFINITIONS}/wis.example.com").status == 404, "the end of the definition")
+
+    # What the servers of the source have not accepted is not accepted here.
+    assert customs.server.post(DEFINITIONS, definition("wis", "Wi", ("v1", OPEN), shortNames=["wi"])).status == 201
+    customs.export(tmp_path / "all", "--resources=customresourcedefinitions")
+    assert other.imports(tmp_path / "all").startswith("5 created")
+    waiting = processes.retry_until(lambda: server.get(f"{DEFINITIONS}/wis.example.com").json.get("status"), "the definition")
+    assert {c["type"]: (c["status"], c["reason"]) for c in waiting["conditions"]} == {
+        "NamesAccepted": ("False", "ShortNamesConflict"), "Established": ("False", "NotAccepted")}
+    other.assert_sound()
+    assert other.imports(tmp_path / "all").startswith("0 created, 5 there already")
+
+
+@pytest.mark.parametrize("flags", [(), ("--exact",)])
+def test_import__of_custom_resources_goes_on_after_a_kill(store, tmp_path, flags):
+    """The definition of the first run is in force in the second one."""
+    count = 3000
+    things = [definition("widgets", "Widget", ("v1", schema(size=INTEGER))), *(widget(f"w{i:05}", ns="default", size=i)[1] for i in range(count)), namespace("default")]
+    for i, thing in enumerate(things[:-1]):
+        thing["metadata"] |= {"uid": f"uid-{i}", "creationTimestamp": "2026-01-01T00:00:00Z"} | ({"namespace": "default"} if i else {})
+    path = tmp_path / "all"
+    path.write_text("".join(json.dumps(thing) + "\n" for thing in things))
+    other = store()
+    first = processes.Process([processes.BIN, "import", str(path), *other.flags, *flags])
+    processes.retry_until(lambda: len(other.keys("/annals/objects/example.com/widgets/")) > 100, "some objects")
+    first.kill()
+    written = other.objects()
+    created, there = (int(part.split()[0]) for part in other.imports(path, *flags).split(", ")[:2])
+    now = other.objects()
+    assert written.items() <= now.items() and len(now) == created + there == count + 2
+    assert other.imports(path, *flags).startswith(f"0 created, {count + 2} there already")
+    other.assert_sound()
+
+
+def test_import__creates_nothing_under_a_definition_that_ends(customs, store, serve, tmp_path):
+    customs.export(tmp_path / "widgets", "--resources=widgets.example.com,namespaces")
+    other = store()
+    server = serve(other.etcd.endpoint)
+    assert server.post(DEFINITIONS, {**WIDGETS, "metadata": {**WIDGETS["metadata"], "finalizers": ["example.com/wait"]}}).status == 201
+    assert server.delete(f"{DEFINITIONS}/widgets.example.com").status == 200
+    assert "its definition widgets.example.com is being deleted: nothing new can be created" in other.refuses(tmp_path / "widgets", "--on-conflict=skip")
+    assert server.patch(f"{DEFINITIONS}/widgets.example.com", {"metadata": {"finalizers": None}}).status == 200
+    processes.retry_until(lambda: server.get(f"{DEFINITIONS}/widgets.example.com").status == 404, "the end of the definition")
+    # Nor under a new one, where a lost definition has left objects.
+    other.etcd.ctl("put", "/annals/objects/example.com/widgets/shop/x", "{}")
+    customs.export(tmp_path / "definitions", "--resources=customresourcedefinitions")
+    assert "objects of the resource are stored, and must not come under a new definition" in other.refuses(tmp_path / "definitions")
+
+
 MOVE = r"""
 move() { printf '\ndel %s/%s\nput %s/%s %s\n\n\n' "$KEYS" "$1" "$KEYS" "$2" "$3" | etcdctl --endpoints "$ENDPOINT" txn; }
 while move "$ONE" "$OTHER" "$AS_OTHER" && move "$OTHER" "$ONE" "$AS_ONE"; do :; done
