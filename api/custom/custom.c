@@ -2,6 +2,7 @@
  * columns, paths, compiled schemas. The definition's own JSON is not kept, since the cache has it. */
 #include "api/custom/custom.h"
 
+#include "api/custom/declared.h"
 #include "api/custom/definition.h"
 #include "api/custom/jsonpath.h"
 #include "api/model/members.h"
@@ -33,7 +34,8 @@ struct custom {
 	struct str accepted;             /* status.acceptedNames, as text */
 	struct custom_version *versions; /* as kind.versions */
 	const struct jsonpath **selectable;
-	bool has_scale;
+	struct declared declared;
+	bool has_status, has_scale;
 	const struct jsonpath *replicas, *status_replicas, *selector;
 	struct schema_scale scale;
 	struct str *replicas_steps; /* names of members: where the scale is written */
@@ -228,6 +230,7 @@ static void custom_validate_update(const struct object *o, const struct object *
 		schema_validate_update(j.schema, j.scale, object_to_json(o, j.version, errors->arena),
 			object_to_json(old, j.version, errors->arena), errors);
 	}
+	declared_check(&custom_of(o->kind)->declared, o, old, errors);
 }
 
 static void custom_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
@@ -291,9 +294,24 @@ static void custom_prepare_create(struct object *o, struct arena *a)
 	set_status(o, NULL, a);
 }
 
+/* The stored fields as the version shows them, with its defaults: a client that sends them back has changed nothing. */
+static const struct json *seen_fields(const struct object *stored, const struct version *v, struct arena *a)
+{
+	const struct schema *s = custom_version_of(stored->kind, v)->schema;
+
+	return v->is_narrowed && s ? part_of(schema_default(s, object_to_json(stored, v, a), a), false, a) : stored->fields;
+}
+
 static void custom_prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
-	set_status(o, object_status(old), a);
+	const struct custom *c = custom_of(o->kind);
+
+	if (c->has_status) {
+		set_status(o, object_status(old), a);
+	}
+	if (c->declared.n_immutable > 0) {
+		declared_keep(&c->declared, o, old->fields, seen_fields(old, shown_version(o), a), a);
+	}
 }
 
 static void custom_merge_status(struct object *stored, const struct object *sent, struct arena *a)
@@ -630,16 +648,15 @@ static void make_subresources(struct maker *m)
 	const struct json *in = json_gets(stored_spec(m), "subresources");
 	struct subresource *v = arena_zalloc_array(m->a, 2, sizeof(*v));
 	struct kind *k = &m->c->kind;
-	bool has_status = json_gets(in, "status") != NULL;
 	const struct json *scale = json_gets(in, "scale");
 
 	k->subresources = v;
-	k->bumps_generation = has_status ? bumps_generation_beside_status : bumps_generation_of_all;
-	if (has_status) {
+	m->c->has_status = json_gets(in, "status") != NULL;
+	k->bumps_generation = m->c->has_status ? bumps_generation_beside_status : bumps_generation_of_all;
+	if (m->c->has_status) {
 		v[k->n_subresources++] = status;
 		k->reset_fields = resets_status;
 		k->prepare_create = custom_prepare_create;
-		k->prepare_update = custom_prepare_update;
 	}
 	if (scale) {
 		make_scale(m, scale);
@@ -651,8 +668,10 @@ static void make_subresources(struct maker *m)
 			path[i] = keep(m, m->c->replicas_steps[i]);
 		}
 		*view = (struct view){.kind = scale_view.kind, .path = path, .show = scale_show, .take = scale_take};
-		v[k->n_subresources++] =
-			(struct subresource){.name = "scale", .verbs = VERB_GET | VERB_UPDATE | VERB_PATCH, .view = view};
+		v[k->n_subresources++] = (struct subresource){.name = "scale",
+			.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+			.validate_update = custom_validate_update,
+			.view = view};
 	}
 }
 
@@ -691,8 +710,10 @@ static bool make(struct maker *m, const struct object *definition)
 	k->select = custom_select;
 	k->validate = custom_validate;
 	k->validate_update = custom_validate_update;
+	k->prepare_update = custom_prepare_update;
 	m->c->generation = definition->meta.generation;
 	m->c->accepted = text_of(m->names, m->a);
+	declared_read(&m->c->declared, definition, m->a);
 	m->c->life.definition = arena_dup(m->a, definition->meta.name);
 	m->c->life.definition_uid = arena_dup(m->a, definition->meta.uid);
 	if (!*k->kind || !*k->resource || !make_versions(m)) {
@@ -729,6 +750,7 @@ static bool is_same(const struct object *definition, const struct kind *present)
 
 	arena_init(&a, CUSTOM_MEMORY_MAX);
 	return str_eq(definition->meta.uid, present->life->definition_uid) && definition->meta.generation == c->generation &&
+		str_eq(declared_text(definition, &a), c->declared.text) &&
 		str_eq(text_of(json_gets(object_status(definition), "acceptedNames"), &a), c->accepted);
 }
 
@@ -750,8 +772,8 @@ void custom_identify(const struct kind *k, struct buf *out)
 {
 	const struct custom *c = custom_of(k);
 
-	buf_printf(out, STR_FMT " %lld " STR_FMT, STR_ARG(k->life->definition_uid), (long long)c->generation,
-		STR_ARG(c->accepted));
+	buf_printf(out, STR_FMT " %lld " STR_FMT " " STR_FMT, STR_ARG(k->life->definition_uid), (long long)c->generation,
+		STR_ARG(c->accepted), STR_ARG(c->declared.text));
 }
 
 /* ---- OpenAPI ---- */

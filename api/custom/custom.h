@@ -2,7 +2,7 @@
  * object of apiextensions.k8s.io. It is immutable, owns its memory, and is counted (struct kind_life).
  *
  * A kind exists once its definition is established, from that revision of etcd on. It is another one
- * when the definition's spec changes. Objects have one shape in the storage, that of the version that
+ * when the definition's spec changes, or what its annotations declare. Objects have one shape in the storage, that of the version that
  * the definition stores; other versions show the same members (conversion None). */
 #ifndef API_CUSTOM_CUSTOM_H
 #define API_CUSTOM_CUSTOM_H
@@ -19,7 +19,7 @@ const struct kind *custom_define(const struct object *definition, const struct k
 bool custom_publish(
 	struct json **ret, const struct kind *k, const struct version *v, const struct object *definition, struct arena *a);
 
-/* Writes what tells the kind from every other one: its definition, and the generation of that. */
+/* Writes what tells the kind from every other one: its definition, the generation of that, and what it declares. */
 void custom_identify(const struct kind *k, struct buf *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* CustomResourceDefinition: an object that describes a kind, which is served from then on
  * (api/custom). Only a standalone server has them; behind a kube-apiserver they are that server's. */
 #include "api/custom/custom.h"
+#include "api/custom/declared.h"
 #include "api/custom/definition.h"
 #include "api/model/members.h"
 #include "api/rules/spec_status.h"
@@ -429,12 +430,14 @@ static void definition_validate(const struct object *o, struct field_errors *err
 {
 	crd_validate(o, errors);
 	validate_limits(o, errors);
+	declared_validate(o, NULL, errors);
 }
 
 static void definition_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	crd_validate_update(o, old, errors);
 	validate_limits(o, errors);
+	declared_validate(o, old, errors);
 }
 
 /* The definition stays until its objects are gone (storage/engine/definitions.h). */

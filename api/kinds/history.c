@@ -683,7 +683,7 @@ static const struct type type_recording_spec = {
 	.doc = "The objects that were seen.",
 	.fields =
 		(const struct field[]){
-			{"sightings", &list_sightings, FIELD_ALWAYS | FIELD_MANDATORY,
+			{"sightings", &list_sightings, FIELD_MANDATORY,
 				"The objects that were seen: at most 64. They are recorded in this order.", NULL, NULL},
 			{0},
 		},

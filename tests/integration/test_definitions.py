@@ -84,6 +84,14 @@ def test_a_kind_is_served_with_the_answer_that_creates_it(server):
     assert server.delete(f"{WIDGETS}/a").status == 200 and server.get(f"{WIDGETS}/a").status == 404
 
 
+def test_the_subresource_scale_obeys_the_schema(server):
+    create(server, definition(subresources={"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}}))
+    server.post(WIDGETS, widget("a"))
+    refused = server.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": 0}})
+    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
+    assert server.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": 5}}).json["spec"] == {"replicas": 5}
+
+
 def test_another_replica_serves_it_at_once(server, other):
     """Each round has a kind of its own: the other replica is asked without any wait."""
     for i in range(20):

@@ -61,10 +61,10 @@ class Field:
         has_default = "default" in field and kind in ("int32", "int64", "bool")
         self.is_pointer = not is_container and (is_struct and not is_always or field.get("keepEmpty", False) or has_default)
         self.is_struct = is_struct
-        # An empty list that says something must be sayable too: nil is null, which is as if it were absent.
+        # An empty list that says something must be sayable too: omitzero leaves out nil alone.
         says_empty = is_container and field.get("keepEmpty", False)
-        is_omitted = not is_always and not says_empty or has_default or (kind == "string" and "default" in field)
-        self.tag = field["name"] + (",omitempty" if is_omitted else "")
+        is_omitted = not is_always or has_default or (kind == "string" and "default" in field)
+        self.tag = field["name"] + ((",omitzero" if says_empty else ",omitempty") if is_omitted else "")
         self.is_optional = not field.get("mandatory")
 
     @property

@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/randfill"
+	"sigs.k8s.io/yaml"
 )
 
 var scheme = func() *runtime.Scheme {
@@ -239,6 +240,16 @@ func statefulSetOf(ns string) *annalsv1beta1.StatefulSet {
 	}}
 }
 
+func TestTypes_sayAnEmptyListOfLiveStatesAndNotOneThatIsAbsent(t *testing.T) {
+	t.Parallel()
+	for _, live := range [][]string{nil, {}} {
+		text := string(world.Got(json.Marshal(annalsv1.SnapshotSpec{Live: live}))(t))
+		if strings.Contains(text, `"live":[]`) != (live != nil) || strings.Contains(text, `"live":null`) {
+			t.Errorf("%v is %s", live, text)
+		}
+	}
+}
+
 func TestTypes_objectsOfEveryKindComeBackAsTheyAre(t *testing.T) {
 	t.Parallel()
 	ns, c := world.Namespace(t), typed(t)
@@ -325,6 +336,7 @@ func TestTypes_objectsOfEveryKindComeBackAsTheyAre(t *testing.T) {
 		}
 	}
 	seen["v1/"+checkRoundTrip(t, postedSnapshot(t, ns, snapshot))] = true
+	seen["v1/"+checkRoundTrip(t, postedRecording(t, ns))] = true
 	for _, gv := range versions {
 		for kind := range kinds(gv) {
 			if !seen[gv.Version+"/"+kind] {
@@ -334,16 +346,44 @@ func TestTypes_objectsOfEveryKindComeBackAsTheyAre(t *testing.T) {
 	}
 }
 
-// postedSnapshot is what the server answers, which it says once.
-func postedSnapshot(t *testing.T, ns string, snapshot *annalsv1.Snapshot) []byte {
+// posted is what the server answers to an object that it does not keep. The path is that of the collection.
+func posted(t *testing.T, path string, object client.Object) []byte {
 	t.Helper()
 	config := rest.CopyConfig(world.Config(t))
 	config.GroupVersion, config.NegotiatedSerializer = &schema.GroupVersion{}, clientgoscheme.Codecs.WithoutConversion()
 	c := world.Got(rest.UnversionedRESTClientFor(config))(t)
+	body := world.Got(json.Marshal(object))(t)
+	return world.Got(c.Post().AbsPath("/apis/annals.dev/v1/"+path).SetHeader("Content-Type", "application/json").
+		Body(body).DoRaw(world.Context(t)))(t)
+}
+
+func postedSnapshot(t *testing.T, ns string, snapshot *annalsv1.Snapshot) []byte {
+	t.Helper()
 	again := snapshot.DeepCopy()
 	again.ObjectMeta = metav1.ObjectMeta{Namespace: ns}
 	again.SetGroupVersionKind(annalsv1.GroupVersion.WithKind("Snapshot"))
-	body := world.Got(json.Marshal(again))(t)
-	return world.Got(c.Post().AbsPath("/apis/annals.dev/v1/namespaces/"+ns+"/snapshots").SetHeader("Content-Type", "application/json").
-		Body(body).DoRaw(world.Context(t)))(t)
+	return posted(t, "namespaces/"+ns+"/snapshots", again)
+}
+
+// postedRecording is of the documentation's example, in the test's namespace. Every sighting of it must be recorded.
+func postedRecording(t *testing.T, ns string) []byte {
+	t.Helper()
+	_, here, _, _ := goruntime.Caller(0)
+	example := world.Got(os.ReadFile(filepath.Join(filepath.Dir(here), "../../../../tools/reference/examples/annals.dev_v1_recording.yaml")))(t)
+	var recording annalsv1.Recording
+	world.Check(t, yaml.UnmarshalStrict(example, &recording))
+	for i := range recording.Spec.Sightings {
+		recording.Spec.Sightings[i].Namespace, recording.Spec.Sightings[i].Subject.Namespace = ns, ns
+	}
+	answer := posted(t, "recordings", &recording)
+	world.Check(t, json.Unmarshal(answer, &recording))
+	if len(recording.Spec.Sightings) == 0 || len(recording.Status.Results) != len(recording.Spec.Sightings) {
+		t.Errorf("%s", answer)
+	}
+	for _, result := range recording.Status.Results {
+		if result.Result != "Recorded" {
+			t.Errorf("%+v", result)
+		}
+	}
+	return answer
 }

@@ -739,7 +739,7 @@ type RecordingResult struct {
 type RecordingSpec struct {
 	// The objects that were seen: at most 64. They are recorded in this order.
 	// +listType=atomic
-	Sightings []Sighting `json:"sightings"`
+	Sightings []Sighting `json:"sightings,omitempty"`
 }
 
 // RecordingStatus: The answer of the server.
@@ -1030,7 +1030,7 @@ type SnapshotSpec struct {
 	// a History.
 	// +listType=atomic
 	// +optional
-	Live []string `json:"live"`
+	Live []string `json:"live,omitzero"`
 
 	// The change that led to the state. Required if the owner is a History, and forbidden
 	// otherwise. The History is written in the same transaction.
