@@ -858,7 +858,10 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	}
 	settled.trouble = settle_trouble(l, e, result);
 	e->trim_round = result->has_more ? 0 : e->trim_round;
-	work->kind->skipped_at_ms = result->has_skipped ? clock_mono_ms() : work->kind->skipped_at_ms;
+	/* Before a gap of unknown beginning no Recorder followed the kind, so none has skipped its states. */
+	if (result->has_skipped && (work->gap_from || !work->is_after_gap)) {
+		work->kind->skipped_at_ms = clock_mono_ms();
+	}
 	if (result->outcome == LEDGER_RETRY) {
 		e->is_look_after_gap = e->is_look_after_gap || work->is_after_gap;
 		e->n_skipped += work->n_skipped;

@@ -140,8 +140,9 @@ uint64_t ledger_recorded(struct ledger *l, struct ledger_kind *kind, uint64_t ve
 
 enum ledger_standing {
 	LEDGER_UP_TO_DATE,
-	LEDGER_BEHIND,  /* changes have waited for more than a minute */
-	LEDGER_SKIPPED, /* within the last half minute a change was written that says that states are missing */
+	LEDGER_BEHIND, /* changes have waited for more than a minute */
+	/* Within the last half minute a change was written that says that states are missing, which a Recorder should have seen. */
+	LEDGER_SKIPPED,
 };
 /* Says whether the kind's recording keeps up. States that were skipped before since_ms do not count. */
 enum ledger_standing ledger_standing(struct ledger *l, const struct ledger_kind *kind, int64_t now_ms, int64_t since_ms);

@@ -745,6 +745,9 @@ static int64_t look_after_all(struct director *d)
 		return INT64_MAX;
 	}
 	look_after_follows(d, is_new);
+	if (is_new) {
+		d->report_at_ms = 0; /* whoever made a Recorder waits for its first status */
+	}
 	if (!is_ready(d)) {
 		return INT64_MAX;
 	}

@@ -554,8 +554,8 @@ def test_a_new_recorder_has_skipped_nothing(room):
     assert not [change for change in room.await_types("Created", name="before") if "skipped" in change]
 
 
-def recording(room):
-    conditions = room.recorder().get("status", {}).get("conditions", [])
+def recording(room, name=None):
+    conditions = room.recorder(name).get("status", {}).get("conditions", [])
     return next((c["status"], c["reason"]) for c in conditions if c["type"] == "Recording")
 
 
@@ -584,6 +584,22 @@ def test_a_gap_is_reported_everywhere(room):
     for words in (["log"], ["history", "statefulset/web"]):
         told = processes.run([processes.BIN, "kubectl", *words, "--namespace", room.name], env=env)
         assert "at least 4 states skipped before" in told.stdout, told
+
+
+def test_a_recorder_has_skipped_nothing_before_it_was_made(room):
+    first = room.record("secrets")
+    room.make("s", "secrets", data={"a": "MQ=="})
+    room.await_types("Created", name="s", kind="Secret")
+    room.server.delete(f"{RECORDERS}/{first}")
+    for n in range(50):
+        room.change("s", "secrets", data={"a": base64.b64encode(str(n).encode()).decode()})
+    second = room.record("secrets", name=f"{room.name}-again")
+    newest = room.send("get", room.path("s", "secrets"))["metadata"]["resourceVersion"]
+    retry_until(lambda: room.changes("s", "Secret")[-1]["resourceVersion"] == newest, "all is recorded")
+    assert room.changes("s", "Secret")[-1]["skipped"]
+    assert recording(room, second) == ("True", "Following")
+    events = f"/api/v1/namespaces/default/events?fieldSelector=reason=StatesSkipped,involvedObject.name={second}"
+    assert room.send("get", events)["items"] == []
 
 
 class Apart(World):
