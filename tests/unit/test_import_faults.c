@@ -39,7 +39,8 @@ static int input(struct buf *err)
 static int import_into(struct storage *s, struct import_counts *ret, struct buf *err)
 {
 	static const struct option_strings all;
-	struct import_options options = {.storage = s, .prefix = STR(PREFIX), .creates_namespaces = true, .namespaces = &all};
+	struct import_options options = {
+		.storage = s, .prefix = STR(PREFIX), .creates_namespaces = true, .resources = &all, .namespaces = &all};
 	for (size_t i = 0; i < kind_count(); i++) {
 		options.wants[i] = true;
 	}
