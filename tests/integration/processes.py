@@ -4,6 +4,7 @@ Everything here waits for what it wants (a line of output, the end of a process)
 """
 
 import contextlib
+import copy
 import functools
 import http.client
 import json
@@ -310,6 +311,8 @@ def connection_class():
 class Client:
     """HTTP to one server, with one way of saying who we are."""
 
+    kept = None  # the connection of all requests; None: each has its own
+
     def __init__(self, url, ca, cert=None, key=None, token=None):
         match = re.match(r"https://(.+):(\d+)$", url)
         self.host, self.port, self.token = match[1], int(match[2]), token
@@ -344,13 +347,24 @@ class Client:
             body = body.encode()
         elif body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
-        connection = self.connect()
+        connection = self.kept or self.connect()
         try:
             connection.request(method, path, body, self._headers(body, headers))
             response = connection.getresponse()
             return Answer(response, response.read())
         finally:
-            connection.close()
+            if connection is not self.kept:
+                connection.close()
+
+    @contextlib.contextmanager
+    def on_one_connection(self):
+        """The same client for one thread. For thousands of requests, most of whose time would be handshakes."""
+        client = copy.copy(self)
+        client.kept = self.connect()
+        try:
+            yield client
+        finally:
+            client.kept.close()
 
     def get(self, path, **more):
         return self.request("GET", path, **more)

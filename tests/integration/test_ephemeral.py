@@ -298,16 +298,17 @@ def test_memory_that_is_held_is_what_counts(up, size, is_history):
     before = anonymous_memory(server.pid)
 
     def fill(worker):
-        for number in itertools.count():
-            name = f"n-{worker}-{0 if is_history else number}"
-            data = {"data": {"x": chr(97 + number % 26) * size}}
-            if is_history and number:
-                answer = server.patch(f"{path}/{name}", data)
-                assert answer.status == 200, answer
-            else:
-                answer = server.post(path, {"metadata": {"name": name}, **data})
-            if answer.status == 500 or number * workers * size > 3 * limit:
-                return answer.status
+        with server.client.on_one_connection() as client:
+            for number in itertools.count():
+                name = f"n-{worker}-{0 if is_history else number}"
+                data = {"data": {"x": chr(97 + number % 26) * size}}
+                if is_history and number:
+                    answer = client.patch(f"{path}/{name}", data)
+                    assert answer.status == 200, answer
+                else:
+                    answer = client.post(path, {"metadata": {"name": name}, **data})
+                if answer.status == 500 or number * workers * size > 3 * limit:
+                    return answer.status
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         assert set(pool.map(fill, range(workers))) == ({200} if is_history else {500})
