@@ -156,12 +156,15 @@ static struct json *restore_by(const struct schema *s, struct json *object, stru
 }
 
 /* First as the version that it was stored in, which may be a former storage version, then as the present one: so it is shown as
- * the next write would store it. */
+ * the next write would store it. With a hook, versions have nothing in common: the version that it is in decides. */
 static struct json *custom_restore(const struct kind *k, const struct json *stored, struct arena *a)
 {
 	const struct version *v = kind_version(k, json_text(json_gets(stored, "apiVersion")));
 	struct json *in = (struct json *)(uintptr_t)stored;
 
+	if (v && k->hook) {
+		return restore_by(custom_version_of(k, v)->schema, in, a);
+	}
 	if (v && v->is_narrowed) {
 		in = restore_by(custom_version_of(k, v)->schema, in, a);
 	}
@@ -178,7 +181,7 @@ static struct json *custom_narrow(const struct kind *k, const struct version *v,
 
 static const struct version *shown_version(const struct object *o)
 {
-	return o->version ? o->version : kind_storage_version(o->kind);
+	return o->kind->hook ? object_form(o) : o->version ? o->version : kind_storage_version(o->kind);
 }
 
 /* Fields that the storage version does not know go, and its defaults come. They would come with the next reading, and a write
@@ -574,7 +577,7 @@ static void make_version(struct maker *m, struct version *v, struct custom_versi
 		.deprecation = deprecation_of(m, in),
 	};
 	v->definition = definition_name(m, v);
-	v->is_narrowed = !json_equal(json_gets(in, "schema"), json_gets(stored_spec(m), "schema"));
+	v->is_narrowed = !m->c->kind.hook && !json_equal(json_gets(in, "schema"), json_gets(stored_spec(m), "schema"));
 	m->c->kind.narrow = v->is_narrowed ? custom_narrow : m->c->kind.narrow;
 	make_version_rules(m, cv, in);
 }
@@ -686,6 +689,25 @@ static struct str text_of(const struct json *j, struct arena *a)
 	return arena_dup(a, buf_str(&out));
 }
 
+static void make_hook(struct maker *m)
+{
+	static const char *const known[] = {"v1", "v1beta1"};
+	const struct json *conversion = json_gets(m->spec, "conversion"), *webhook = json_gets(conversion, "webhook"), *each;
+	struct kind_hook *h;
+
+	if (!str_is(member_text(conversion, "strategy"), "Webhook")) {
+		return;
+	}
+	h = arena_new(m->a, struct kind_hook);
+	h->config = text_of(json_gets(webhook, "clientConfig"), m->a);
+	for (uint32_t i = 0; !h->review_version && (each = list_item(json_gets(webhook, "conversionReviewVersions"), i)); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(known); k++) {
+			h->review_version = str_is(json_text(each), known[k]) ? known[k] : h->review_version;
+		}
+	}
+	m->c->kind.hook = h;
+}
+
 static bool make(struct maker *m, const struct object *definition)
 {
 	struct kind *k = &m->c->kind;
@@ -716,10 +738,11 @@ static bool make(struct maker *m, const struct object *definition)
 	declared_read(&m->c->declared, definition, m->a);
 	m->c->life.definition = arena_dup(m->a, definition->meta.name);
 	m->c->life.definition_uid = arena_dup(m->a, definition->meta.uid);
+	make_hook(m);
 	if (!*k->kind || !*k->resource || !make_versions(m)) {
 		return false;
 	}
-	k->restore = m->c->versions[0].schema || k->narrow ? custom_restore : NULL;
+	k->restore = m->c->versions[0].schema || k->narrow || k->hook ? custom_restore : NULL;
 	make_selectable(m);
 	make_subresources(m);
 	return true;

@@ -3,7 +3,8 @@
  *
  * A kind exists once its definition is established, from that revision of etcd on. It is another one
  * when the definition's spec changes, or what its annotations declare. Objects have one shape in the storage, that of the version that
- * the definition stores; other versions show the same members (conversion None). */
+ * the definition stores; other versions show the same members (conversion None). If a webhook converts them, each object has the
+ * shape of the version that it was stored in (struct kind's hook). */
 #ifndef API_CUSTOM_CUSTOM_H
 #define API_CUSTOM_CUSTOM_H
 

@@ -175,6 +175,12 @@ enum { KINDS_DEFINED_MAX = 10000 };
 
 struct kind;
 
+/* The webhook that converts the objects of a kind between its versions. */
+struct kind_hook {
+	struct str config;          /* how it is called: WebhookClientConfig, as JSON */
+	const char *review_version; /* of ConversionReview, the first one that is known here; NULL: none */
+};
+
 /* The life of a kind that a definition describes. Each user of the kind, or of an object of it, holds
  * a reference: a request, a watch, the table of kinds. Kinds of the program live for ever. */
 struct kind_life {
@@ -286,6 +292,10 @@ struct kind {
 	/* With a life, and versions whose fields differ: a whole object without the fields that the version does not know. NULL: all
 	 * versions know the same fields. */
 	struct json *(*narrow)(const struct kind *k, const struct version *v, const struct json *whole, struct arena *a);
+	/* With a life: versions have fields of their own, and only the webhook makes one form of another. So there is no hub form. An
+	 * object has the fields of one version (object_form()), and all functions of the kind leave it there. The server has objects
+	 * converted before it shows, changes or stores them in another form. NULL: there is a hub form, as usual. */
+	const struct kind_hook *hook;
 	/* With a life: the columns of a version. NULL: those of the kind. */
 	const struct column *(*columns_of)(const struct kind *k, const struct version *v, size_t *ret_n);
 	/* With a life: writes the cell of that column of the version; and returns the value of that selectable

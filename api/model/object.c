@@ -251,6 +251,12 @@ struct json *object_to_json(const struct object *o, const struct version *versio
 	return version_show(o->kind, version, hub, a);
 }
 
+const struct version *object_form(const struct object *o)
+{
+	assert(o->kind->hook);
+	return o->version ? o->version : o->stored_version ? o->stored_version : kind_storage_version(o->kind);
+}
+
 struct object *object_copy(const struct object *o, struct arena *a)
 {
 	struct object *copy = arena_new(a, struct object);

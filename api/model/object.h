@@ -99,6 +99,8 @@ void object_refuse_strict(struct status *st, const struct kind *kind, const stru
 struct json *object_to_json(const struct object *o, const struct version *version, struct arena *a);
 /* An object of its tree in hub form, as it stands: nothing is checked or filled in. */
 struct object *object_from_hub(const struct kind *kind, const struct json *hub, struct arena *a);
+/* The version whose fields the object has. The kind has a hook. */
+const struct version *object_form(const struct object *o);
 struct object *object_copy(const struct object *o, struct arena *a); /* shallow: nodes shared, structs own */
 /* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
 bool object_equal(const struct object *a, const struct object *b);

@@ -133,7 +133,7 @@ bool cached_body_hides_digest(const struct kind *kind, struct str body, const st
  * this revision; in the arena. Returns an empty text when it has another spelling, or a version
  * whose form is not the hub's. Not for an object with text in `beyond`. */
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);
-/* The whole text in hub form: {"kind":..,"apiVersion":HUB,"metadata":{...with resourceVersion...}...}, in the arena. */
+/* The whole text in hub form, or of a kind with a hook in the form that is stored: {"kind":..,"apiVersion":HUB,"metadata":{...with resourceVersion...}...}, in the arena. */
 struct str cached_text(const struct cached *o, struct arena *a);
 /* The text that etcd has of an object whose kind has a life, at least in meaning. */
 struct str cached_as_stored(const struct cached *o, struct arena *a);

@@ -114,12 +114,11 @@ static void feed_take_over(struct feed *f, const struct feed *old)
 	ptree_iter_init(&it, &old->work.objects, 0);
 	while ((e = ptree_iter_next(&it))) {
 		const struct cached *o = e->item;
-		struct cached *now =
-			cached_new(f->kind, cached_key(o), cached_as_stored(o, &a), o->create_revision, o->revision);
+		const struct version *v = kind_version(f->kind, version_api_version(o->stored_version, &a));
+		struct str text = v ? cached_as_stored(o, &a) : cached_text(o, &a);
+		struct cached *now = cached_new(f->kind, cached_key(o), text, o->create_revision, o->revision);
 
 		if (now) {
-			const struct version *v = kind_version(f->kind, version_api_version(o->stored_version, &a));
-
 			now->stored_version = v ? v : now->stored_version;
 			now->epoch = o->epoch;
 			feed_add_loaded(f, now);

@@ -651,11 +651,6 @@ struct cached *cached_gone(const struct cached *o, int64_t revision)
 	return draft_build(&d, &s);
 }
 
-struct str cached_as_stored(const struct cached *o, struct arena *a)
-{
-	return o->kind->life && o->n_beyond > 0 ? cached_beyond(o) : cached_text(o, a);
-}
-
 static bool is_hub_form(const struct kind *kind, struct str api_version)
 {
 	const struct version *v = kind_version(kind, api_version);
@@ -738,15 +733,11 @@ struct str cached_metadata(const struct cached *o, struct arena *a)
 	return (struct str){cached_body(o, a).p + strlen("\"metadata\":"), o->n_metadata};
 }
 
-struct str cached_text(const struct cached *o, struct arena *a)
+/* The text calls itself of that version. */
+static struct str text_as(const struct cached *o, const struct version *v, struct arena *a)
 {
-	if (o->is_packed) {
-		_cleanup_(cached_unrefp) struct cached *whole = cached_whole(o);
-		return cached_text(whole, a);
-	}
-	const struct version *hub = &o->kind->versions[0];
-	struct str parts[] = {STR("{\"kind\":\""), str_of(o->kind->kind), STR("\",\"apiVersion\":\""), str_of(hub->group),
-		hub->group[0] ? STR("/") : STR(""), str_of(hub->name), STR("\",")};
+	struct str parts[] = {STR("{\"kind\":\""), str_of(o->kind->kind), STR("\",\"apiVersion\":\""), str_of(v->group),
+		v->group[0] ? STR("/") : STR(""), str_of(v->name), STR("\",")};
 	size_t n = cached_body_size(o);
 	char *text, *at;
 
@@ -759,6 +750,24 @@ struct str cached_text(const struct cached *o, struct arena *a)
 	}
 	body_write(o, at);
 	return (struct str){text, n};
+}
+
+struct str cached_text(const struct cached *o, struct arena *a)
+{
+	if (o->is_packed) {
+		_cleanup_(cached_unrefp) struct cached *whole = cached_whole(o);
+		return cached_text(whole, a);
+	}
+	return text_as(o, o->kind->hook ? o->stored_version : &o->kind->versions[0], a);
+}
+
+/* The definition may change so that the version in which it is stored decides on the object's fields. */
+struct str cached_as_stored(const struct cached *o, struct arena *a)
+{
+	if (o->kind->life && o->n_beyond > 0) {
+		return cached_beyond(o);
+	}
+	return o->kind->life && !o->is_packed ? text_as(o, o->stored_version, a) : cached_text(o, a);
 }
 
 int cached_decode_text(struct object **ret, const struct cached *o, struct str text, struct arena *a)
