@@ -192,7 +192,7 @@ static bool read_bundle(const char **ret, struct str encoded, struct arena *a)
 	return true;
 }
 
-static void read_target(struct webhook *h, const struct json *config, struct arena *a)
+void webhook_target_read(struct webhook *h, const struct json *config, struct arena *a)
 {
 	const char *bundle;
 	struct str base = base_of(h, config, a);
@@ -257,7 +257,7 @@ static void read_webhook(struct webhook *h, const struct json *j, struct arena *
 	h->side_effects = side_effects_of(member_text(j, "sideEffects"));
 	h->timeout_s = MAX(member_int(j, "timeoutSeconds"), 0);
 	h->review_version = review_version_of(json_gets(j, "admissionReviewVersions"));
-	read_target(h, json_gets(j, "clientConfig"), a);
+	webhook_target_read(h, json_gets(j, "clientConfig"), a);
 }
 
 /* ---- sets ---- */

@@ -64,6 +64,9 @@ struct webhook_set *webhook_set_ref(struct webhook_set *s);
 struct webhook_set *webhook_set_unref(struct webhook_set *s); /* NULL */
 DEFINE_CLEANUP(struct webhook_set *, webhook_set_unref)
 
+/* Reads the address of a webhook, which stands in a WebhookClientConfig: peer and path, or target_problem. The peer is the
+ * caller's. */
+void webhook_target_read(struct webhook *h, const struct json *config, struct arena *a);
 /* Reads one rule of a webhook. */
 void webhook_rule_read(struct webhook_rule *ret, const struct json *rule, struct arena *a);
 /* Returns true when the rule could match a kind that is served behind a kube-apiserver. */

@@ -200,7 +200,7 @@ static struct str generic_text(int code, struct str said, struct arena *a)
 }
 
 /* The message of a Status takes precedence over the text of the code. */
-static struct str refusal_text(int code, struct str content_type, struct str text, struct arena *a)
+struct str webhook_refusal_text(int code, struct str content_type, struct str text, struct arena *a)
 {
 	struct json *body = NULL;
 	size_t at;
@@ -351,7 +351,7 @@ void webhook_answer_read(struct webhook_answer *ret, const struct webhook *h, en
 	struct str problem;
 	*ret = (struct webhook_answer){.outcome = OUTCOME_ALLOWED, .code = 200};
 	if (code < 200 || code > 206) {
-		problem = refusal_text(code, content_type, text, a);
+		problem = webhook_refusal_text(code, content_type, text, a);
 		webhook_answer_fail(ret, h, a, code, "failed to call webhook: " STR_FMT, STR_ARG(problem));
 		return;
 	}

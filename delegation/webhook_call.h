@@ -25,6 +25,8 @@ struct webhook_answer {
 	const struct json *warnings, *annotations; /* in normal form, or NULL */
 };
 
+/* Words an answer whose code is no success, as k8s.io/client-go does. */
+struct str webhook_refusal_text(int code, struct str content_type, struct str text, struct arena *a);
 /* Reads an answer's text, with its code. The result is in the arena, but text must outlive it,
  * too. */
 void webhook_answer_read(struct webhook_answer *ret, const struct webhook *h, enum webhook_phase phase, const char *uid,

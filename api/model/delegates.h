@@ -89,6 +89,24 @@ struct webhook_question {
 	size_t n_annotations;
 };
 
+/* Converts objects of a kind with a hook (struct kind), all into one version. */
+struct conversion_question {
+	struct question base;
+	const struct kind *kind;
+	const struct version *to;
+	const struct str *objects; /* whole ones, as JSON; none has that version */
+	size_t n;
+	/* answer, unless there is a failure: for each object in turn the whole one in the other form. It has the metadata that it had, but
+	 * for labels and annotations, and is pruned and defaulted. */
+	struct object **converted;
+};
+
+/* The part of a server that asks webhooks of definitions. */
+struct converter {
+	void *ctx;
+	bool (*ask)(void *ctx, struct conversion_question *q); /* as those of struct delegates */
+};
+
 /* The authorities whose client certificates are trusted: given by flags, or followed in the ConfigMap kube-system/extension-apiserver-authentication
  * (k8s.io/apiserver pkg/server/options DelegatingAuthenticationOptions). */
 struct trust {

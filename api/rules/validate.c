@@ -277,10 +277,10 @@ static void check_names(enum name_rule rule, const struct kind *kind, const stru
 
 /* Labels, annotations, owners, finalizers, managers. */
 
-static void check_labels(const struct meta *m, struct field_errors *errors)
+void validate_labels(const struct json *labels, struct field_errors *errors)
 {
-	for (uint32_t i = 0; m->labels && i < m->labels->n; i++) {
-		struct str key = m->labels->members[i].name, value = json_text(m->labels->members[i].value);
+	for (uint32_t i = 0; labels && i < labels->n; i++) {
+		struct str key = labels->members[i].name, value = json_text(labels->members[i].value);
 		check_text(errors, "metadata.labels", key, key, validate_qualified_name);
 		check_text(errors, "metadata.labels", value, value, validate_label_value);
 	}
@@ -467,7 +467,7 @@ static void check_managed_fields(const struct meta *m, struct field_errors *erro
 
 static void check_rest(const struct meta *m, struct field_errors *errors)
 {
-	check_labels(m, errors);
+	validate_labels(m->labels, errors);
 	validate_annotations(STR("metadata.annotations"), m->annotations, errors);
 	check_owners(m, errors);
 }

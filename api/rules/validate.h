@@ -12,6 +12,8 @@ void validate_meta_update(const struct kind *kind, const struct meta *m, const s
 /* Checks one finalizer. Wrong characters are reported at `path`, a missing domain at `item_path`
  * (they differ in metadata). */
 void validate_finalizer(struct str path, struct str item_path, struct str name, struct field_errors *errors);
+/* Checks keys and values of metadata.labels. */
+void validate_labels(const struct json *labels, struct field_errors *errors);
 /* All keys and values together are at most 256 KiB. */
 bool validate_annotations_fit(const struct json *annotations);
 /* Checks keys and size of annotations, also of templates. */

@@ -1,5 +1,7 @@
-/* What admission webhooks and those who configure them may send. 'm' and 'v': an answer, of a mutating or a validating webhook; a patch in it is
- * applied, and what comes out is an object. 'c': a configuration; what could mean a write is matched with one. */
+/* What webhooks and those who configure them may send. 'm' and 'v': an answer, of a mutating or a validating webhook; a patch in it is
+ * applied, and what comes out is an object. 'c': a configuration; what could mean a write is matched with one. 'k' and 'l': the answer of a
+ * conversion webhook, about one object or two; either it says why it is none, or it has these objects. */
+#include "delegation/conversion.h"
 #include "delegation/webhook.h"
 #include "delegation/webhook_call.h"
 #include "tests/fuzz/fuzz.h"
@@ -86,6 +88,26 @@ static void check_configuration(struct str text, struct arena *a)
 	buf_done(&notices);
 }
 
+/* The other version is one of the kind's own: without a schema nothing else of it counts. */
+static void check_conversion(size_t n, struct str text, struct arena *a)
+{
+	const struct kind_hook hook = {.review_version = text.n % 2 ? "v1" : "v1beta1"};
+	const struct str objects[] = {STR(OBJECT), STR(OBJECT)};
+	const struct version *version;
+	struct kind kind = *kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, &version);
+	struct conversion_question q = {.base.arena = a, .kind = &kind, .to = version, .objects = objects, .n = n};
+
+	kind.hook = &hook;
+	kind.settle = NULL;
+	kind.restore = NULL;
+	conversion_read(&q, "0a0a", text.n % 7 ? 200 : 500, STR("text/plain"), text);
+	for (size_t i = 0; q.base.failure.n == 0 && i < n; i++) {
+		CHECK(str_is(q.converted[i]->meta.name, "a") && str_is(q.converted[i]->meta.ns, "n"));
+		CHECK(object_form(q.converted[i]) == version);
+		CHECK(!q.converted[i]->meta.labels || json_is(q.converted[i]->meta.labels, JSON_OBJECT));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	if (n == 0) {
@@ -96,6 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	arena_init(&a, CEILING);
 	if (data[0] == 'c') {
 		check_configuration(text, &a);
+	} else if (data[0] == 'k' || data[0] == 'l') {
+		check_conversion(data[0] == 'k' ? 1 : 2, text, &a);
 	} else if (data[0] == 'm' || data[0] == 'v') {
 		check_answer(data[0] == 'm' ? WEBHOOKS_MUTATING : WEBHOOKS_VALIDATING, text, &a);
 	}
