@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "server/request/agreed_version.h"
 #include "server/request/budget.h"
+#include "server/request/convert.h"
 #include "server/request/head.h"
 #include "server/request/limits.h"
 #include "server/request/request.h"
@@ -138,6 +139,7 @@ static struct request *request_new(struct server *s, struct http_exchange *x)
 	head_parse(q);
 	dispatch_negotiate(q);
 	q->questions = (struct questions){.delegates = s->options.delegates,
+		.converter = s->options.converter,
 		.arena = a,
 		.deadline_ms = q->deadline_ms,
 		.done = request_answered,
@@ -243,6 +245,7 @@ void request_on_done(void *server, struct http_exchange *x)
 	if (q->cleanup) {
 		q->cleanup(q, q->cleanup_ctx);
 	}
+	q->converting = conversion_free(q->converting);
 	q->held = kind_unref(q->held);
 }
 

@@ -132,6 +132,11 @@ static void list_validate(const struct object *definition, const char *name, str
 	bool is_over = !json_gets(definition->meta.annotations, name);
 	size_t n = 0;
 
+	if (!is_over && str_is(member_text(json_gets(object_spec(definition), "conversion"), "strategy"), "Webhook")) {
+		field_invalid_str(errors, path, list,
+			"cannot be kept while a webhook makes one version of another: spec.conversion.strategy must be None");
+		return;
+	}
 	while (list_next(&list, &is_over, &text)) {
 		struct declared_path p = {.text = text};
 		const char *problem = list_judge(text, all, n);

@@ -295,7 +295,8 @@ static const struct type type_conversion = {
 	.fields =
 		(const struct field[]){
 			{"strategy", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1),
-				"None: versions differ in apiVersion alone. Webhook is refused by this server.", NULL, NULL},
+				"None: versions differ in apiVersion alone. Webhook: a webhook is asked for each other form.",
+				NULL, NULL},
 			{"webhook", &type_webhook, FIELD_KEEP_EMPTY | FIELD_NUMBER(2), "The webhook that converts.", NULL,
 				NULL},
 			END,
@@ -415,14 +416,9 @@ static void definition_set_defaults(struct object *o, struct arena *a)
 static void validate_limits(const struct object *o, struct field_errors *errors)
 {
 	const struct json *spec = object_spec(o), *versions = json_gets(spec, "versions");
-	static const char *const strategies[] = {"None"};
-	struct str strategy = member_text(json_gets(spec, "conversion"), "strategy");
 
 	if (json_is(versions, JSON_ARRAY) && versions->n > KIND_VERSIONS_MAX) {
 		field_too_many(errors, STR("spec.versions"), versions->n, KIND_VERSIONS_MAX);
-	}
-	if (errors->n == 0 && str_is(strategy, "Webhook")) {
-		field_not_supported(errors, STR("spec.conversion.strategy"), strategy, strategies, ARRAY_SIZE(strategies));
 	}
 }
 

@@ -240,7 +240,8 @@ static int write_trailer(struct walk *w)
 	return write_line(w);
 }
 
-/* The file has the hub form, which has all fields, in every version in which objects are stored. */
+/* The file has the hub form, which has all fields, in every version in which objects are stored. If only a webhook could make that
+ * form, the object is in the version in which it is stored. */
 static int write_object(struct walk *w, const struct kind *k, const struct storage_kv *kv)
 {
 	struct object *o;
@@ -252,7 +253,7 @@ static int write_object(struct walk *w, const struct kind *k, const struct stora
 			STR_ARG(kv->key));
 		return -EBADMSG;
 	}
-	object_encode_stored(&w->line, o, &k->versions[0]);
+	object_encode_stored(&w->line, o, k->hook ? object_form(o) : &k->versions[0]);
 	w->n++;
 	return write_line(w);
 }

@@ -139,6 +139,10 @@ int import_object_raw(
 	int r = !k                          ? -EINVAL
 		: im->is_export && !k->life ? read_exported(k, text, a, ret, why)
 					    : read_sent(k, &k->versions[e->version], text, im->is_export, a, ret, why);
+	if (!r && k->hook && object_form(*ret) != kind_storage_version(k)) {
+		return refuse(why, "%s is stored in version %s, and only a webhook makes that of version %s", k->resource,
+			kind_storage_version(k)->name, object_form(*ret)->name);
+	}
 	if (!r) {
 		(*ret)->meta.resource_version = STR("");
 	}

@@ -144,6 +144,12 @@ bool import_replace(struct import *im, struct object *wanted, const struct objec
 		buf_adds(why, "the stored one is being deleted");
 		return false;
 	}
+	if (wanted->kind->hook && object_form(present) != object_form(wanted)) {
+		buf_printf(why,
+			"the stored one has version %s, and only a webhook can compare them: write it once, or delete it first",
+			object_form(present)->name);
+		return false;
+	}
 	wanted->meta.uid = present->meta.uid;
 	wanted->meta.creation_timestamp = present->meta.creation_timestamp;
 	if (meta_has_finalizer(&present->meta, FINALIZER_PROTECTION)) {

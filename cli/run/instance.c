@@ -9,6 +9,7 @@
 #include "api/custom/custom.h"
 #include "base/clock.h"
 #include "cli/common/command.h"
+#include "delegation/conversion.h"
 #include "server/metrics/certificate_metrics.h"
 #include "server/server.h"
 #include "storage/engine/agreement.h"
@@ -51,6 +52,7 @@ struct instance {
 	bool is_following;  /* the cache has followed etcd */
 	struct migrator *migrator;
 	struct definitions *definitions; /* standalone */
+	struct conversions *conversions; /* standalone */
 };
 
 /* Every connection is a descriptor. */
@@ -313,6 +315,9 @@ static void write_metrics(void *ctx, struct buf *out)
 	} else if (i->options.write_metrics) {
 		i->options.write_metrics(i->options.metrics_ctx, out);
 	}
+	if (i->conversions) {
+		conversions_write_metrics(i->conversions, out);
+	}
 	pthread_mutex_lock(&i->lock);
 	if (i->migrator) {
 		migrator_write_metrics(i->migrator, out);
@@ -349,6 +354,7 @@ static int open_server(struct instance *i, struct buf *err)
 		.prefix = str_of(o->prefix),
 		.is_standalone = !i->delegation,
 		.delegates = i->delegation ? delegation_delegates(i->delegation) : NULL,
+		.converter = i->conversions ? conversions_converter(i->conversions) : NULL,
 		.always_allow_paths = o->always_allow_paths,
 		.token_auth_file = f->token_auth_file,
 		.anonymous_auth = f->anonymous_auth,
@@ -517,6 +523,7 @@ static int open_parts(struct instance *i, struct buf *err)
 	/* Behind a kube-apiserver, definitions are that server's. */
 	if (!o->delegation) {
 		i->definitions = definitions_new();
+		i->conversions = conversions_new();
 		cache.definitions = kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
 		cache.define = custom_define;
 		cache.on_definition = definitions_note;
@@ -589,7 +596,9 @@ static void instance_free(struct instance *i)
 		if (i->delegation) {
 			delegation_stop(i->delegation); /* so that no request waits for an answer */
 		}
+		conversions_stop(i->conversions);
 		server_free(i->server);
+		conversions_free(i->conversions);
 		delegation_free(i->delegation);
 		close_migrator(i);
 		definitions_stop(i->definitions);
@@ -686,6 +695,7 @@ static void instance_abandon(struct instance *i)
 	if (i->delegation) {
 		delegation_stop(i->delegation);
 	}
+	conversions_stop(i->conversions);
 	close_migrator(i);
 	agreement_leave(i->agreement);
 	server_flush_logs(i->server, clock_mono_ms() + FLUSH_MS);

@@ -197,6 +197,38 @@ const struct webhook_question *questions_webhooks(struct questions *a, const str
 	return NULL;
 }
 
+/* ---- conversions ---- */
+
+static bool start_conversion_of_present(struct questions *a)
+{
+	return a->converter->ask(a->converter->ctx, &a->conversions[CONVERSION_OF_PRESENT]->q);
+}
+
+static bool start_conversion_of_new(struct questions *a)
+{
+	return a->converter->ask(a->converter->ctx, &a->conversions[CONVERSION_OF_NEW]->q);
+}
+
+const struct conversion_question *questions_conversion(struct questions *a, enum questions_conversion_of which,
+	const struct kind *k, const struct version *to, struct str object)
+{
+	assert(which < CONVERSIONS && a->by_phase && a->converter);
+	struct arena *arena = &a->by_phase[ARRAY_SIZE(a->webhooks) + which];
+	struct questions_conversion *before = a->conversions[which], *fresh;
+
+	if (before && before->q.kind == k && before->q.to == to && str_eq(before->object, object)) {
+		return is_answered(a, &before->q.base) ? &before->q : NULL;
+	}
+	arena_clear(arena);
+	fresh = arena_new(arena, struct questions_conversion);
+	fresh->object = arena_dup(arena, object);
+	fresh->q = (struct conversion_question){.kind = k, .to = to, .objects = &fresh->object, .n = 1};
+	a->conversions[which] = fresh;
+	note(a, &fresh->q.base, arena, WEBHOOKS_MS,
+		which == CONVERSION_OF_PRESENT ? start_conversion_of_present : start_conversion_of_new);
+	return NULL;
+}
+
 void questions_keep_change(struct questions *a)
 {
 	struct questions_webhooks *w = a->webhooks[WEBHOOKS_MUTATING];
@@ -223,6 +255,7 @@ void questions_begin_write(struct questions *a, struct arena *by_phase)
 	assert(by_phase);
 	a->by_phase = by_phase;
 	a->webhooks[WEBHOOKS_MUTATING] = a->webhooks[WEBHOOKS_VALIDATING] = NULL;
+	memset(a->conversions, 0, sizeof(a->conversions));
 	a->passed[WEBHOOKS_MUTATING] = a->passed[WEBHOOKS_VALIDATING] = (struct asked_passed){0};
 }
 
@@ -231,5 +264,9 @@ void questions_forget_webhooks(struct questions *a)
 	for (size_t i = 0; i < ARRAY_SIZE(a->webhooks); i++) {
 		a->webhooks[i] = NULL;
 		arena_done(&a->by_phase[i]);
+	}
+	for (size_t i = 0; i < CONVERSIONS; i++) {
+		a->conversions[i] = NULL;
+		arena_done(&a->by_phase[ARRAY_SIZE(a->webhooks) + i]);
 	}
 }

@@ -25,6 +25,14 @@ struct questions_webhooks {
 	bool is_kept;           /* what they made of the object is in the arena of the phase, whole */
 };
 
+/* Objects of a write that are converted: as the request's version has the present one, and as the storage's has the new one. */
+enum questions_conversion_of { CONVERSION_OF_PRESENT, CONVERSION_OF_NEW, CONVERSIONS };
+
+struct questions_conversion {
+	struct conversion_question q;
+	struct str object; /* as JSON text */
+};
+
 /* A phase in which no webhook was to be asked, of a write that was decided against that version. */
 struct asked_passed {
 	bool is_set;
@@ -33,6 +41,7 @@ struct asked_passed {
 
 struct questions {
 	const struct delegates *delegates; /* NULL: standalone */
+	const struct converter *converter; /* NULL: no kind has a hook */
 	struct arena *arena;
 	int64_t deadline_ms;              /* monotonic, of all questions; each has ten seconds at most */
 	void (*done)(struct question *q); /* an answer that had to be waited for has come; any thread */
@@ -45,7 +54,8 @@ struct questions {
 	struct questions_access *accesses; /* the latest first */
 	struct namespace_question *ns;
 	struct questions_webhooks *webhooks[2]; /* of enum webhook_phase */
-	struct arena *by_phase;
+	struct questions_conversion *conversions[CONVERSIONS];
+	struct arena *by_phase; /* of each phase, then of each conversion */
 	struct asked_passed passed[2];
 };
 
@@ -61,11 +71,14 @@ const struct namespace_question *questions_namespace(struct questions *a, struct
 bool questions_has_webhooks(struct questions *a, const struct webhook_question *what);
 /* Asks again whenever the object to check has changed. */
 const struct webhook_question *questions_webhooks(struct questions *a, const struct webhook_question *what);
+/* Asks for the object in another version, unless this was asked last. */
+const struct conversion_question *questions_conversion(struct questions *a, enum questions_conversion_of which,
+	const struct kind *k, const struct version *to, struct str object);
 /* Copies the object that mutating webhooks have made, which shares memory with the one they were
  * shown. Call it before that is freed; the answer stays. */
 void questions_keep_change(struct questions *a);
 /* Drops answers about the last object, because another one is to be written. Answers of webhooks go into these
- * two arenas, by phase; asking a phase anew frees its last question. */
+ * arenas, one for each phase and each conversion; asking anew frees the last question. */
 void questions_begin_write(struct questions *a, struct arena *by_phase);
 /* Drops the answers of webhooks, and frees their memory. */
 void questions_forget_webhooks(struct questions *a);
@@ -79,6 +92,17 @@ static inline bool questions_is_noted(const struct questions *a)
 static inline bool questions_notes_access(const struct questions *a)
 {
 	return a->noted && a->accesses && a->noted == &a->accesses->q.base;
+}
+
+/* Returns true when the question is a conversion. */
+static inline bool questions_notes_conversion(const struct questions *a)
+{
+	for (size_t i = 0; a->noted && i < CONVERSIONS; i++) {
+		if (a->conversions[i] && a->noted == &a->conversions[i]->q.base) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Asks the noted question. Returns true when the answer is there already. Otherwise done() will

@@ -11,7 +11,7 @@ int request_enter(struct request *q);
 void request_leave(struct request *q);
 /* The body is there, and the write needs a place again. 0, or 1 with 429 in q->st. */
 int request_return(struct request *q);
-/* While the cluster is asked who may do what, a request takes no place, but is charged for its bytes. It gets its place back whoever has come
+/* While the cluster is asked who may do what, or a webhook converts objects, a request takes no place, but is charged for its bytes. It gets its place back whoever has come
  * meanwhile: it has been let in. */
 void request_step_out(struct request *q);
 void request_step_in(struct request *q);

@@ -244,7 +244,8 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 
 void request_wait_answer(struct request *q, void (*next)(struct request *q))
 {
-	if (questions_notes_access(&q->questions)) {
+	/* A webhook that hangs must not take the places of requests that need none. */
+	if (questions_notes_access(&q->questions) || questions_notes_conversion(&q->questions) || q->converting) {
 		request_step_out(q);
 	}
 	request_began_waiting(q, WAITING_ANSWER, next);

@@ -70,6 +70,10 @@ struct request {
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
 	enum request_waiting waiting;     /* until it runs again, or its client has gone */
+	struct conversion *converting;    /* convert.h; NULL: nothing is converted */
+	void (*after_converting)(struct request *q);
+	unsigned code_converted;          /* of the answer that waits for it */
+	void *state_converted;            /* or the list that does */
 	struct answer_being_made *making; /* respond.c's; NULL: none is made in slices */
 	struct lease_wait lease;
 	struct agreement_wait versions;

@@ -7,6 +7,7 @@
 #include "api/model/protobuf_write.h"
 #include "base/deflate.h"
 #include "base/json.h"
+#include "server/request/convert.h"
 #include "server/request/limits.h"
 #include "server/request/request_audit.h"
 #include "server/request/wait.h"
@@ -485,8 +486,26 @@ static void reply_protobuf(struct request *q, unsigned code, const struct cached
 	reply_made(q, code, &out, media_content_type(&q->media));
 }
 
+static void reply_shown(struct request *q, unsigned code, const struct cached *packed, bool is_kept);
+
+static void reply_converted(struct request *q)
+{
+	if (q->st.code) {
+		reply_status(q);
+	} else {
+		reply_shown(q, q->code_converted, conversion_at(q->converting, 0), false);
+	}
+}
+
 static void reply_shown(struct request *q, unsigned code, const struct cached *packed, bool is_kept)
 {
+	if (conversion_is_needed(q, packed)) {
+		struct conversion *c = request_conversion(q, conversion_target(q));
+		q->code_converted = code;
+		conversion_add(c, packed);
+		request_convert(q, c, reply_converted);
+		return;
+	}
 	_cleanup_(cached_unrefp) struct cached *o = cached_whole(packed);
 	const struct media *m = &q->media;
 	enum include_object include = INCLUDE_METADATA;
@@ -534,7 +553,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 	rest = o->kind->is_namespaced ? arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(o->meta.ns), STR_ARG(o->meta.name))
 				      : o->meta.name;
 	buf_init(&stored, RESPONSE_CEILING);
-	object_encode_stored(&stored, o, &o->kind->versions[0]);
+	object_encode_stored(&stored, o, o->kind->hook ? object_form(o) : &o->kind->versions[0]);
 	shown = cached_new(o->kind, rest, buf_str(&stored), o->mod_revision, o->mod_revision);
 	buf_done(&stored);
 	if (!shown) {

@@ -19,6 +19,7 @@ struct server_options {
 	struct str prefix;           /* --etcd-prefix */
 	bool is_standalone;
 	const struct delegates *delegates;     /* aggregated mode; lives longer than the server. NULL: standalone */
+	const struct converter *converter;     /* lives longer than the server. NULL: no kind has a hook */
 	const char *const *always_allow_paths; /* aggregated mode, ends with NULL */
 	const char *token_auth_file;
 	bool anonymous_auth;

@@ -346,6 +346,7 @@ void verb_delete(struct request *q)
 	}
 	d->write.name = q->route.name;
 	d->write.delete_options = d->body;
+	d->write.keeps_form = true;
 	d->write.decide = delete_decide;
 	d->write.finish = delete_finish;
 	write_run(q, &d->write);
@@ -404,8 +405,12 @@ static bool collection_step(struct request *q, struct collection *c)
 	plan_clear(&q->plan);
 	write_end_turn(q); /* its key is there */
 	arena_clear(&c->scratch);
-	c->deletion.write = (struct write){
-		.arena = &c->scratch, .name = o->name, .delete_options = c->deletion.body, .decide = collection_decide, .finish = collection_finish};
+	c->deletion.write = (struct write){.arena = &c->scratch,
+		.name = o->name,
+		.delete_options = c->deletion.body,
+		.keeps_form = true,
+		.decide = collection_decide,
+		.finish = collection_finish};
 	c->deletion.is_marking = false;
 	c->deletion.marked = STR("");
 	c->is_stepping = true;
@@ -425,7 +430,6 @@ static void collection_run(struct request *q, struct collection *c)
 	q->a = c->arena;
 	write_end_turn(q);
 	reply_listing(q, &c->listing);
-	c->listing = (struct listing){0};
 }
 
 static void collection_found(struct request *q, struct listing *l)

@@ -12,7 +12,8 @@ struct listing {
 	struct cache_filter filter;
 	struct continue_token token;         /* revision 0: none; its start is a whole key */
 	struct cache_snapshot *snapshot;     /* owned */
-	const struct cached **items;         /* owned; the objects are the snapshot's */
+	const struct cached **items;         /* owned; the objects are the snapshot's, or those of `converted` */
+	struct conversion *converted;        /* owned; NULL: nothing was converted */
 	size_t n_items, cap_items;
 	size_t n_remaining;                  /* behind the page, without regard to selectors */
 	bool is_limited;                     /* the page ended at the limit */
@@ -29,6 +30,8 @@ void listing_run(struct request *q, struct listing *l, void (*next)(struct reque
 void listing_done(struct listing *l);
 /* {"kind":"KList","apiVersion":V,"metadata":{...},"items":[...]} in the form the client asked for; takes the listing. */
 void reply_listing(struct request *q, struct listing *l);
+/* The same, of objects that have the version of the request. */
+void reply_listing_shown(struct request *q, struct listing *l);
 /* Where the page behind that object begins, as the whole key that a continue token names. */
 struct str listing_start_behind(const struct request *q, const struct cached *last);
 

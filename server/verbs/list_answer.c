@@ -7,6 +7,7 @@
 #include "api/model/protobuf_write.h"
 #include "base/deflate.h"
 #include "server/request/agreed_version.h"
+#include "server/request/convert.h"
 #include "server/request/gzip_list.h"
 #include "server/request/limits.h"
 #include "server/request/request_audit.h"
@@ -206,6 +207,12 @@ static void reply_list_small(struct request *q, struct list_stream *s, size_t le
 	http_reply(q->x, 200, (struct str){text, (size_t)n});
 }
 
+/* Bytes that are kept for the list alone. */
+static size_t listing_held(const struct listing *l)
+{
+	return l->cap_items * sizeof(*l->items) + (l->converted ? conversion_bytes(l->converted) : 0);
+}
+
 static void reply_list_plain(struct request *q, struct listing *l)
 {
 	struct list_stream *s = arena_new(q->a, struct list_stream);
@@ -220,7 +227,7 @@ static void reply_list_plain(struct request *q, struct listing *l)
 	length = list_length(s);
 	if (length < STREAM_MIN_BYTES) {
 		reply_list_small(q, s, (size_t)length);
-	} else if (!request_may_answer(q, l->cap_items * sizeof(*l->items))) {
+	} else if (!request_may_answer(q, listing_held(l))) {
 		listing_done(l);
 		reply_status(q);
 	} else {
@@ -536,7 +543,7 @@ static void reply_list_form(struct request *q, struct listing *l)
 	/* An audited answer is kept whole anyway. */
 	if (length < STREAM_MIN_BYTES || q->media.format == MEDIA_PROTOBUF || request_audit_answer_buf(q)) {
 		reply_form_made(q, f);
-	} else if (!request_may_answer(q, l->cap_items * sizeof(*l->items) + 2 * largest)) {
+	} else if (!request_may_answer(q, listing_held(l) + 2 * largest)) {
 		form_done(f);
 		reply_status(q);
 	} else if (form_frame(f)) {
@@ -835,9 +842,8 @@ static void reply_listing_protobuf(struct request *q, struct listing *listing, s
 
 /* ---- which form ---- */
 
-void reply_listing(struct request *q, struct listing *l)
+void reply_listing_shown(struct request *q, struct listing *l)
 {
-	assert(l->snapshot && l->n_items <= l->cap_items);
 	bool is_plain = q->media.as == AS_OBJECT && q->media.format == MEDIA_JSON && !q->media.pretty &&
 		version_shows_hub(q->route.version);
 

@@ -4,6 +4,7 @@
 #include "server/verbs/verbs.h"
 
 #include "server/request/agreed_version.h"
+#include "server/request/convert.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 #include "server/verbs/list.h"
@@ -43,6 +44,15 @@ static void get_view(struct request *q, const struct cached *o)
 	reply_object(q, 200, view_show(q->route.sub->view, object, q->a));
 }
 
+static void get_converted_view(struct request *q)
+{
+	if (q->st.code) {
+		reply_status(q);
+	} else {
+		get_view(q, conversion_at(q->converting, 0));
+	}
+}
+
 static void get_answer(struct request *q)
 {
 	const struct route *r = &q->route;
@@ -51,6 +61,12 @@ static void get_answer(struct request *q)
 	if (!o) {
 		agreed_version_not_found(q, r->name);
 		reply_status(q);
+		return;
+	}
+	if (r->sub && r->sub->view && conversion_is_needed(q, o)) {
+		struct conversion *c = request_conversion(q, conversion_target(q));
+		conversion_add(c, o);
+		request_convert(q, c, get_converted_view);
 		return;
 	}
 	if (r->sub && r->sub->view) {
@@ -135,6 +151,7 @@ int selectors_parse(struct request *q, struct list_options *o, struct label_sele
 
 void listing_done(struct listing *l)
 {
+	l->converted = conversion_free(l->converted);
 	l->snapshot = cache_snapshot_unref(l->snapshot);
 	l->items = mem_free(l->items);
 	l->n_items = l->cap_items = 0;
@@ -372,7 +389,63 @@ void listing_run(struct request *q, struct listing *l, void (*next)(struct reque
 	}
 }
 
+/* Empties l, so that a cleanup finds nothing. */
+static void reply_listing_taken(struct request *q, struct listing *l)
+{
+	struct listing taken = *l;
+
+	*l = (struct listing){0};
+	reply_listing_shown(q, &taken);
+}
+
+static void listing_converted(struct request *q)
+{
+	struct listing *l = q->state_converted;
+
+	if (q->st.code) {
+		listing_done(l);
+		reply_status(q);
+		return;
+	}
+	l->converted = request_converted(q);
+	for (size_t i = 0; i < l->n_items; i++) {
+		l->items[i] = conversion_at(l->converted, i);
+	}
+	reply_listing_taken(q, l);
+}
+
+/* Objects in other versions are converted before the answer begins: a failure is an answer of its own. */
+void reply_listing(struct request *q, struct listing *l)
+{
+	assert(l->snapshot && l->n_items <= l->cap_items);
+	struct conversion *c = NULL;
+
+	for (size_t i = 0; !c && i < l->n_items; i++) {
+		c = conversion_is_needed(q, l->items[i]) ? request_conversion(q, conversion_target(q)) : NULL;
+	}
+	if (!c) {
+		reply_listing_taken(q, l);
+		return;
+	}
+	for (size_t i = 0; i < l->n_items; i++) {
+		conversion_add(c, l->items[i]);
+	}
+	q->state_converted = l;
+	request_convert(q, c, listing_converted);
+}
+
+/* The client may go while the list is being converted. */
+static void list_cleanup(struct request *q _unused_, void *ctx)
+{
+	listing_done(ctx);
+}
+
 void verb_list(struct request *q)
 {
-	listing_run(q, arena_new(q->a, struct listing), reply_listing);
+	struct listing *l = arena_new(q->a, struct listing);
+
+	if (q->route.kind->hook) {
+		request_on_cleanup(q, list_cleanup, l);
+	}
+	listing_run(q, l, reply_listing);
 }

@@ -5,6 +5,7 @@
 #include "api/model/protobuf_write.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "server/request/convert.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
@@ -14,6 +15,7 @@
 #include <assert.h>
 
 #define FUTURE_TIMEOUT_MS 3000
+#define CONVERSION_MS 60000 /* of events: as long as of a request */
 #define BOOKMARK_EVERY_MS 60000
 #define BOOKMARK_BEFORE_END_MS 2000
 #define DEFAULT_MIN_S 1800 /* kube's --min-request-timeout: without timeoutSeconds, between this and twice this */
@@ -42,7 +44,14 @@ struct watching {
 	unsigned n_pieces, piece;
 	struct cached *current, *shown;      /* the event's object; and the same with its body, which keeps the piece's bytes */
 	struct buf made;                     /* events that are not just cache bytes */
+	/* An event that is converted, or existing objects that are converted together; NULL: none is. The kind has a hook. */
+	struct conversion *converting;
+	enum watch_type converted_type;
+	size_t converted_at; /* the next to be shown */
+	bool is_converted;
 };
+
+static void watching_wake(void *ctx);
 
 /* ---- one event ---- */
 
@@ -294,11 +303,69 @@ static void watching_existing_done(struct watching *w)
 	}
 }
 
+/* ---- events that are converted ---- */
+
+static void watching_convert(struct watching *w, enum watch_type type, const struct cached *o)
+{
+	struct request *q = w->q;
+
+	if (!w->converting) {
+		w->converting = conversion_new(q->server->options.converter, q->route.kind, q->route.version,
+			clock_mono_ms() + CONVERSION_MS, watching_wake, w);
+		w->converted_at = 0;
+		w->is_converted = false;
+	}
+	w->converted_type = type;
+	conversion_add(w->converting, o);
+}
+
+static void watching_make_error(struct watching *w);
+
+/* A client that misses an event must begin anew: the stream ends with the reason. */
+static void watching_fail(struct watching *w)
+{
+	conversion_refuse(w->converting, w->q);
+	w->converting = conversion_free(w->converting);
+	w->watcher = cache_watch_close(w->watcher);
+	w->snapshot = cache_snapshot_unref(w->snapshot);
+	watching_make_error(w);
+}
+
+static void watching_show_converted(struct watching *w)
+{
+	w->is_converted = w->is_converted || conversion_step(w->converting);
+	if (!w->is_converted) {
+		w->is_over = http_is_draining(w->q->x);
+		return;
+	}
+	if (conversion_has_failed(w->converting)) {
+		watching_fail(w);
+		return;
+	}
+	size_t i = w->converted_at++;
+	watching_show(w, w->converted_type, conversion_at(w->converting, i));
+	if (w->converted_at == conversion_count(w->converting)) {
+		w->converting = conversion_free(w->converting);
+	}
+}
+
+/* Others come along with the first, as far as they are there already. */
+static bool watching_gathers(const struct watching *w)
+{
+	return w->converting && !conversion_is_full(w->converting);
+}
+
 static void watching_next_existing(struct watching *w)
 {
 	const struct cached *o = cache_iter_next(&w->existing);
 
-	if (o) {
+	if (o && conversion_is_needed(w->q, o)) {
+		watching_convert(w, WATCH_ADDED, o);
+		while (watching_gathers(w) && (o = cache_iter_next(&w->existing))) {
+			watching_convert(w, WATCH_ADDED, o);
+		}
+		watching_show_converted(w);
+	} else if (o) {
 		watching_show(w, WATCH_ADDED, o);
 	} else {
 		watching_existing_done(w);
@@ -358,7 +425,12 @@ static void watching_next_event(struct watching *w)
 	w->current = cached_unref(w->current);
 	switch (cache_watch_next(w->watcher, &type, &w->current)) {
 	case CACHE_NEXT_EVENT:
-		watching_show(w, type, w->current);
+		if (conversion_is_needed(w->q, w->current)) {
+			watching_convert(w, type, w->current);
+			watching_show_converted(w);
+		} else {
+			watching_show(w, type, w->current);
+		}
 		break;
 	case CACHE_NEXT_NONE:
 		watching_idle(w);
@@ -377,7 +449,9 @@ static void watching_next_event(struct watching *w)
 static void watching_advance(struct watching *w)
 {
 	w->shown = cached_unref(w->shown);
-	if (w->snapshot) {
+	if (w->converting) {
+		watching_show_converted(w);
+	} else if (w->snapshot) {
 		watching_next_existing(w);
 	} else if (w->watcher) {
 		watching_next_event(w);
@@ -439,6 +513,7 @@ static void watching_closed(void *ctx, struct http_exchange *x)
 	struct watching *w = ctx;
 
 	(void)x;
+	w->converting = conversion_free(w->converting);
 	w->watcher = cache_watch_close(w->watcher);
 	w->snapshot = cache_snapshot_unref(w->snapshot);
 	w->current = cached_unref(w->current);

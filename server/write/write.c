@@ -8,6 +8,7 @@
 #include "api/model/packed.h"
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
+#include "server/request/convert.h"
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
@@ -37,7 +38,7 @@ static const unsigned write_steps[] = {
 	[WRITE_ASKING] = TO(DECIDING) | TO(DONE),
 	[WRITE_CONFIRMING] = TO(DECIDING) | TO(DONE),
 	[WRITE_REREADING] = TO(DECIDING) | TO(DONE),
-	[WRITE_PREPARING] = TO(DECIDING) | TO(SENT) | TO(DONE),
+	[WRITE_PREPARING] = TO(DECIDING) | TO(ASKING) | TO(SENT) | TO(DONE),
 	[WRITE_SENT] = TO(DECIDING) | TO(REREADING) | TO(PREPARING) | TO(LOOKING) | TO(DONE),
 	[WRITE_LOOKING] = TO(DONE),
 	[WRITE_DONE] = TO(REREADING),
@@ -137,7 +138,7 @@ static int write_set_present(struct request *q, struct write *w, struct str text
 /* kv: NULL when it is not there. If it continues a base that the cache has not seen yet, nothing is known of it. */
 static int write_take_stored(struct request *q, struct write *w, const struct storage_kv *kv)
 {
-	w->present = NULL;
+	w->present = w->unconverted = NULL;
 	w->present_is = TEXT_STORED;
 	w->lacks_base = false;
 	if (!kv) {
@@ -152,7 +153,7 @@ static int write_take_stored(struct request *q, struct write *w, const struct st
 
 static int write_take_cached(struct request *q, struct write *w, const struct cached *o)
 {
-	w->present = NULL;
+	w->present = w->unconverted = NULL;
 	if (!o) {
 		return 0;
 	}
@@ -500,13 +501,63 @@ static void write_with_lease(struct request *q)
 	write_send(q, q->state, q->lease.result == STORAGE_OK ? q->lease.id : 0);
 }
 
-static bool write_encode(struct request *q, struct write *w)
+/* ---- other forms of the object (struct kind's hook) ---- */
+
+/* Returns 0 with the object in another version, in the arena of its question; 1 with 500 in q->st; or ASK_FIRST. */
+static int write_convert(struct request *q, enum questions_conversion_of which, const struct object *o,
+	const struct version *to, struct object **ret)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, WRITE_STORED_CEILING);
+	if (!object_encode_stored(&text, o, object_form(o))) {
+		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be converted");
+		return 1;
+	}
+	const struct conversion_question *answer = questions_conversion(&q->questions, which, o->kind, to, buf_str(&text));
+	if (!answer) {
+		return ASK_FIRST;
+	}
+	if (answer->base.is_turned_away) {
+		return request_refuse_for_now(q);
+	}
+	if (answer->base.failure.n > 0) {
+		status_set(&q->st, 500, NULL, STR_FMT, STR_ARG(answer->base.failure));
+		return 1;
+	}
+	*ret = answer->converted[0];
+	return 0;
+}
+
+/* The request decides on the present object in its own version. Returns as write_convert() does. */
+static int write_convert_present(struct request *q, struct write *w)
+{
+	const struct version *to = conversion_target(q);
+	struct object *converted;
+
+	w->present = w->unconverted ? w->unconverted : w->present;
+	if (!w->present || !w->present->kind->hook || w->keeps_form || object_form(w->present) == to) {
+		return 0;
+	}
+	int r = write_convert(q, CONVERSION_OF_PRESENT, w->present, to, &converted);
+	if (r) {
+		return r;
+	}
+	w->unconverted = w->present;
+	w->present = object_copy(converted, q->a);
+	w->present->stored_version = w->unconverted->stored_version;
+	w->present->mod_revision = w->unconverted->mod_revision;
+	w->present->meta.resource_version = w->unconverted->meta.resource_version;
+	return 0;
+}
+
+static bool write_encode(struct request *q, struct write *w, const struct object *o)
 {
 	struct buf *out = &q->writing->stored;
 
 	buf_clear(out);
 	buf_reserve(out, MAX(w->present_text.n, http_body(q->x).n)); /* about as large */
-	if (!object_encode_stored(out, w->object, w->ticket.version)) {
+	if (!object_encode_stored(out, o, w->ticket.version)) {
 		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be stored");
 		return false;
 	}
@@ -547,7 +598,7 @@ static bool is_spelled_so(struct request *q, const struct write *w)
 {
 	bool is_cached = w->present_is != TEXT_STORED;
 	const struct version *shown = is_cached ? &q->route.kind->versions[0] : w->present->stored_version;
-	struct object present = *w->present;
+	struct object present = w->unconverted ? *w->unconverted : *w->present;
 	struct buf out;
 
 	buf_init(&out, WRITE_STORED_CEILING);
@@ -568,6 +619,34 @@ enum decision write_keep(struct request *q, struct write *w)
 
 /* ---- deciding ---- */
 
+static void write_answered(struct request *q);
+
+/* Encodes the object in the version that is stored. Returns false: the request waits, or has been refused. */
+static bool write_encode_stored(struct request *q, struct write *w)
+{
+	bool is_other = w->object->kind->hook && !w->keeps_form && object_form(w->object) != w->ticket.version;
+	struct object *converted = w->object;
+	int r = 0;
+
+	while (is_other && (r = write_convert(q, CONVERSION_OF_NEW, w->object, w->ticket.version, &converted)) == ASK_FIRST) {
+		if (write_weigh(q, q->writing->stored.n)) {
+			write_refuse(q);
+			return false;
+		}
+		if (!questions_start(&q->questions)) {
+			write_turn_set_asking(q->server->write_queue, &q->writing->turn, true);
+			write_enter(w, WRITE_ASKING);
+			request_wait_answer(q, write_answered);
+			return false;
+		}
+	}
+	if (r || !write_encode(q, w, converted)) {
+		write_refuse(q);
+		return false;
+	}
+	return true;
+}
+
 static void write_carry_out(struct request *q, struct write *w)
 {
 	timing_pass(q, STEP_ADMITTED);
@@ -582,8 +661,7 @@ static void write_carry_out(struct request *q, struct write *w)
 		if (agreed_version_take(q, q->route.kind, &w->ticket, write_decide)) {
 			return;
 		}
-		if (!write_encode(q, w)) {
-			write_refuse(q);
+		if (!write_encode_stored(q, w)) {
 			return;
 		}
 	}
@@ -619,7 +697,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->beside = (struct write_beside){0};
 	w->moved = w->moved_history = (struct write_moved){0};
 	atomic_fetch_add_explicit(&q->server->n_decisions, 1, memory_order_relaxed);
-	w->decision = w->decide(q, w);
+	w->decision = write_convert_present(q, w) ? DECIDE_REFUSE : w->decide(q, w);
 	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) &&
 		(references_check(q, w) || recorded_check_unique(q, w))) {
 		w->decision = DECIDE_REFUSE;
@@ -681,7 +759,7 @@ void write_reply(struct request *q, unsigned code, struct write *w)
 
 	if (view) {
 		reply_object(q, code, view_show(view, write_object(q, w), q->a));
-	} else if (!is_stored || has_beyond || !reply_stored(q, code, w->stored, w->revision)) {
+	} else if (!is_stored || has_beyond || q->route.kind->hook || !reply_stored(q, code, w->stored, w->revision)) {
 		reply_object(q, code, write_object(q, w));
 	}
 	write_end_turn(q);

@@ -51,7 +51,7 @@ struct write_moved {
  *   |   ^   '--> CONFIRMING   waits for a read index: a refusal or a no-op holds if the cache has no news
  *   '---+--------------'
  *       v         ^
- *   PREPARING ----+           waits for the version to store, or for a lease
+ *   PREPARING ----+           waits for the version to store, or for a lease; or ASKING for the object in that version
  *       v         |
  *      SENT ------'           the transaction is under way. If a guard fails, it is decided again
  *       v  \
@@ -94,6 +94,7 @@ struct write {
 	struct str name;                       /* of the object: key and look-ups */
 	enum write_shedding shedding;          /* not of an apply */
 	bool has_generated_name;               /* of a creation: webhooks do not know it yet */
+	bool keeps_form;                       /* of a deletion: it looks at metadata alone, so nothing is converted */
 	const struct json *delete_options;     /* of a deletion with a body; for webhooks */
 	struct arena *arena;                   /* of what all attempts share; NULL: the exchange's */
 	enum decision (*decide)(struct request *q, struct write *w);
@@ -106,7 +107,7 @@ struct write {
 	void (*extend)(struct request *q, struct write *w, struct plan *p);
 
 	/* decide() sees `present`, and makes the rest. */
-	struct object *present;                /* NULL: not there */
+	struct object *present; /* NULL: not there. Of kinds with a hook in the version that the request writes */
 	struct object *object;                 /* what decide made */
 	struct write_beside beside;            /* of decide, too */
 	struct write_moved moved;              /* of decide, too: the removed object, which moves */
@@ -128,6 +129,7 @@ struct write {
 	struct status kept_status;             /* of the decision that is being confirmed */
 	const char *refusal;                   /* the storage's words, where it had no room */
 	/* private: what the transaction is made of */
+	struct object *unconverted; /* the present object as it is stored; NULL: it was not converted */
 	struct str key;
 	struct str present_text;
 	enum write_text present_is;

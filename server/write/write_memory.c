@@ -257,7 +257,7 @@ void write_begin_round(struct request *q, struct write *w)
 	q->a = &m->arenas[WRITE_PRESENT];
 	q->n_warnings = w->n_warnings;
 	status_init(&q->st, q->a);
-	w->present = w->object = NULL;
+	w->present = w->unconverted = w->object = NULL;
 	w->held = w->held == HELD_PACKED ? HELD_WITHOUT_BODY : w->held;
 }
 
@@ -299,7 +299,8 @@ void write_pack(struct request *q, struct write *w)
 	struct arena *a = &m->arenas[WRITE_PACKED];
 	bool may_answer = w->decision == DECIDE_PUT || !q->route.kind->delete_answers_object;
 
-	if (write_memory_used(m) <= WRITE_KEPT_MAX || !may_answer || w->extend || q->route.kind->expires || q->is_dry_run) {
+	if (write_memory_used(m) <= WRITE_KEPT_MAX || !may_answer || q->route.kind->hook || w->extend ||
+		q->route.kind->expires || q->is_dry_run) {
 		return;
 	}
 	plan_pack(&q->plan, a, w->stored);

@@ -73,8 +73,8 @@ enum write_arena {
 	WRITE_PRESENT,  /* the object as it is */
 	WRITE_DECISION, /* what one round of deciding makes */
 	WRITE_PACKED,   /* what is needed until etcd has answered */
-	WRITE_ASKED,    /* what webhooks were asked, and have answered; two, by phase */
-	WRITE_ARENAS = WRITE_ASKED + 2,
+	WRITE_ASKED,    /* what webhooks were asked, and have answered; two by phase, then one for each conversion */
+	WRITE_ARENAS = WRITE_ASKED + 2 + CONVERSIONS,
 };
 
 /* How much of itself a write still has in memory. */
