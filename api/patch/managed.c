@@ -253,13 +253,13 @@ struct json *version_empty_object(const struct kind *kind, const struct version 
 void transition_init(struct transition *t, const struct kind *kind, const struct version *version, struct str subresource,
 	struct json *before, struct json *after, struct arena *a)
 {
-	const struct subresource *sub = subresource.n ? kind_subresource(kind, subresource) : NULL;
+	const struct subresource *sub = subresource.n ? kind_subresource(kind, version, subresource) : NULL;
 	*t = (struct transition){
 		.kind = kind,
 		.version = version,
 		.before = before,
 		.after = after,
-		.reset_fields = sub ? sub->reset_fields : kind->reset_fields,
+		.reset_fields = kind_reset_fields(kind, version, sub),
 		.arena = a,
 		.by_version = arena_array(a, struct version_change, kind->n_versions),
 	};
@@ -452,11 +452,14 @@ struct str managed_default_manager(struct str user_agent, struct arena *a)
  * another one once its version is the view's: it loses the fields that it owns by way of the
  * view, and gets them as an entry without a time. Clients see that, and we do the same. */
 
-static struct field_set *field_of(const struct view *v, struct arena *a)
+/* The field that a Scale can change, as it names it. */
+static const char *const path_in_view[] = {"spec", "replicas", NULL};
+
+static struct field_set *field_at(const char *const *name, struct arena *a)
 {
 	struct field_set *set = field_set_new(a);
 	const struct path *end = NULL;
-	for (const char *const *name = v->path; *name; name++) {
+	for (; *name; name++) {
 		struct path *p = arena_new(a, struct path);
 		*p = (struct path){.up = end, .element = {.kind = PATH_FIELD, .text = str_of(*name)}};
 		end = p;
@@ -473,14 +476,14 @@ static bool has(const struct manager *m, const struct field_set *field, struct a
 struct json *managed_of_view(const struct view *v, const struct object *o, struct arena *a)
 {
 	struct managers all, shown;
-	struct field_set *field = field_of(v, a);
+	struct field_set *field = field_at(v->path, a), *field_in_view = field_at(path_in_view, a);
 	managers_init(&shown, a);
 	managers_decode(&all, o->meta.managed_fields, a);
 	for (size_t i = 0; i < all.n; i++) {
 		struct manager entry = all.v[i];
 		if (kind_version(o->kind, entry.api_version) && has(&entry, field, a)) {
 			entry.api_version = version_api_version(&v->kind->versions[0], a);
-			entry.set = field;
+			entry.set = field_in_view;
 			*managers_want(&shown, &entry) = entry;
 		}
 	}
@@ -491,7 +494,7 @@ struct json *managed_from_view(const struct view *v, const struct object *o, con
 	const struct version *version, struct arena *a)
 {
 	struct managers all, kept, shown;
-	struct field_set *field = field_of(v, a);
+	struct field_set *field = field_at(v->path, a), *field_in_view = field_at(path_in_view, a);
 	managers_init(&kept, a);
 	managers_decode(&all, o->meta.managed_fields, a);
 	managers_decode(&shown, of_view, a);
@@ -510,7 +513,7 @@ struct json *managed_from_view(const struct view *v, const struct object *o, con
 		}
 	}
 	for (size_t i = 0; i < shown.n; i++) {
-		if (has(&shown.v[i], field, a)) {
+		if (has(&shown.v[i], field_in_view, a)) {
 			struct manager entry = shown.v[i];
 			entry.api_version = version_api_version(version, a);
 			entry.time = (struct str){0};
