@@ -341,7 +341,7 @@ static struct json *with_condition(const struct json *conditions, struct arena *
 	return all;
 }
 
-static void binding_take(struct object *o, const struct object *sent, struct arena *a)
+static void binding_take(const struct view *v _unused_, struct object *o, const struct object *sent, struct arena *a)
 {
 	const struct json *spec = object_spec(o), *status = object_status(o);
 	struct json *conditions = with_condition(json_gets(status, "conditions"), a);

@@ -19,8 +19,20 @@ enum {
 	CUSTOM_MEMORY_MAX = 8 << 20, /* bytes of names, paths and columns: a definition has at most 3 MiB of text */
 };
 
+/* The subresource scale of a version, as which it shows its own members. */
+struct custom_scale {
+	struct view view;
+	const struct version *version;
+	const struct jsonpath *replicas, *status_replicas, *selector; /* selector NULL: there is none */
+	struct schema_scale paths;
+	struct str *steps; /* names of members: where the scale is written */
+	size_t n_steps;
+};
+
 struct custom_version {
 	struct schema *schema; /* NULL: nothing is pruned or refused */
+	bool has_status;
+	const struct custom_scale *scale; /* NULL: there is none */
 	struct column *columns;
 	const struct jsonpath **paths; /* of the columns; NULL: the name, or the age */
 	size_t n_columns;
@@ -33,13 +45,8 @@ struct custom {
 	int64_t generation;
 	struct str accepted;             /* status.acceptedNames, as text */
 	struct custom_version *versions; /* as kind.versions */
-	const struct jsonpath **selectable;
+	const struct jsonpath **selectable; /* as kind.selectable */
 	struct declared declared;
-	bool has_status, has_scale;
-	const struct jsonpath *replicas, *status_replicas, *selector;
-	struct schema_scale scale;
-	struct str *replicas_steps; /* names of members: where the scale is written */
-	size_t n_replicas_steps;
 };
 
 static const struct custom *custom_of(const struct kind *k)
@@ -208,11 +215,11 @@ struct judged {
 
 static bool judged_of(struct judged *ret, const struct object *o)
 {
-	const struct custom *c = custom_of(o->kind);
+	const struct custom_version *cv = custom_version_of(o->kind, shown_version(o));
 
 	ret->version = shown_version(o);
-	ret->schema = custom_version_of(o->kind, ret->version)->schema;
-	ret->scale = c->has_scale ? &c->scale : NULL;
+	ret->schema = cv->schema;
+	ret->scale = cv->scale ? &cv->scale->paths : NULL;
 	return ret->schema != NULL;
 }
 
@@ -259,9 +266,10 @@ static bool has_same_fields(const struct json *mine, const struct json *other, b
 }
 
 /* Both as the version shows them through which the new one was sent: fields that it does not know are no change. */
-static bool bumps_generation(const struct object *o, const struct object *old, bool is_status_ignored)
+static bool custom_bumps_generation(const struct object *o, const struct object *old)
 {
 	const struct version *v = shown_version(o);
+	bool is_status_ignored = custom_version_of(o->kind, v)->has_status;
 	const struct json *is = o->fields, *was = old->fields;
 	_cleanup_(arena_done) struct arena a;
 
@@ -273,16 +281,6 @@ static bool bumps_generation(const struct object *o, const struct object *old, b
 	return !has_same_fields(is, was, is_status_ignored) || !has_same_fields(was, is, is_status_ignored);
 }
 
-static bool bumps_generation_beside_status(const struct object *o, const struct object *old)
-{
-	return bumps_generation(o, old, true);
-}
-
-static bool bumps_generation_of_all(const struct object *o, const struct object *old)
-{
-	return bumps_generation(o, old, false);
-}
-
 static void set_status(struct object *o, struct json *status, struct arena *a)
 {
 	o->fields = json_copy(a, o->fields);
@@ -292,9 +290,16 @@ static void set_status(struct object *o, struct json *status, struct arena *a)
 	}
 }
 
+static bool has_status(const struct object *o)
+{
+	return custom_version_of(o->kind, shown_version(o))->has_status;
+}
+
 static void custom_prepare_create(struct object *o, struct arena *a)
 {
-	set_status(o, NULL, a);
+	if (has_status(o)) {
+		set_status(o, NULL, a);
+	}
 }
 
 /* The stored fields as the version shows them, with its defaults: a client that sends them back has changed nothing. */
@@ -309,7 +314,7 @@ static void custom_prepare_update(struct object *o, const struct object *old, st
 {
 	const struct custom *c = custom_of(o->kind);
 
-	if (c->has_status) {
+	if (has_status(o)) {
 		set_status(o, object_status(old), a);
 	}
 	if (c->declared.n_immutable > 0) {
@@ -334,10 +339,15 @@ static void add_count(struct json *out, const struct jsonpath *path, const struc
 	json_add(a, out, STR("replicas"), json_int(a, count));
 }
 
-static struct json *scale_show(const struct object *o, struct arena *a)
+static const struct custom_scale *scale_of(const struct view *v)
 {
-	const struct custom *c = custom_of(o->kind);
-	const struct json *whole = object_to_json(o, kind_storage_version(o->kind), a), *selector;
+	return (const struct custom_scale *)(const void *)((const char *)v - offsetof(struct custom_scale, view));
+}
+
+static struct json *scale_show(const struct view *v, const struct object *o, struct arena *a)
+{
+	const struct custom_scale *c = scale_of(v);
+	const struct json *whole = object_to_json(o, c->version, a), *selector;
 	struct json *fields = json_object(a), *spec = json_object(a), *status = json_object(a);
 	int64_t replicas = 0;
 
@@ -362,12 +372,11 @@ static struct json *with_member(const struct json *in, const struct str *steps, 
 	return out;
 }
 
-static void scale_take(struct object *o, const struct object *sent, struct arena *a)
+static void scale_take(const struct view *v, struct object *o, const struct object *sent, struct arena *a)
 {
-	const struct custom *c = custom_of(o->kind);
+	const struct custom_scale *c = scale_of(v);
 
-	o->fields = with_member(
-		o->fields, c->replicas_steps, c->n_replicas_steps, json_int(a, member_int(object_spec(sent), "replicas")), a);
+	o->fields = with_member(o->fields, c->steps, c->n_steps, json_int(a, member_int(object_spec(sent), "replicas")), a);
 }
 
 /* ---- columns ---- */
@@ -449,6 +458,7 @@ static const struct column *custom_columns_of(const struct kind *k, const struct
 
 /* ---- selectable fields ---- */
 
+/* A version that names a field has it in its schema. So it shows the value that is stored, and versions share the field. */
 static struct str custom_select(const struct object *o, size_t field, struct arena *a)
 {
 	const struct jsonpath *path = custom_of(o->kind)->selectable[field];
@@ -577,6 +587,8 @@ static void make_version(struct maker *m, struct version *v, struct custom_versi
 		.deprecation = deprecation_of(m, in),
 	};
 	v->definition = definition_name(m, v);
+	cv->has_status = json_gets(json_gets(in, "subresources"), "status") != NULL;
+	v->reset_fields = cv->has_status ? resets_status : NULL;
 	v->is_narrowed = !m->c->kind.hook && !json_equal(json_gets(in, "schema"), json_gets(stored_spec(m), "schema"));
 	m->c->kind.narrow = v->is_narrowed ? custom_narrow : m->c->kind.narrow;
 	make_version_rules(m, cv, in);
@@ -603,78 +615,125 @@ static bool make_versions(struct maker *m)
 	return k->n_versions > 0 && k->n_versions == n;
 }
 
-static void make_selectable(struct maker *m)
+static const struct json *version_spec(const struct maker *m, const struct version *v)
 {
-	const struct json *in = json_gets(stored_spec(m), "selectableFields"), *each;
-	struct kind *k = &m->c->kind;
-	uint32_t n = json_is(in, JSON_ARRAY) ? in->n : 0;
-	struct selectable_field *v = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*v));
+	const struct json *in = json_gets(m->spec, "versions"), *each;
 
-	m->c->selectable = arena_zalloc_array(m->a, (size_t)n + 1, sizeof(*m->c->selectable));
 	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
-		struct str path = member_text(each, "jsonPath");
-		struct str name = str_starts(path, STR(".")) ? (struct str){path.p + 1, path.n - 1} : path;
-		m->c->selectable[k->n_selectable] = jsonpath_parse(path, m->a);
-		v[k->n_selectable++] = (struct selectable_field){.path = keep(m, name)};
+		if (str_is(member_text(each, "name"), v->name)) {
+			return each;
+		}
 	}
-	k->selectable = v;
+	return NULL;
 }
 
-static void make_scale(struct maker *m, const struct json *in)
+static size_t selectable_find(const struct kind *k, const char *path)
 {
-	struct custom *c = m->c;
-	struct str path = member_text(in, "specReplicasPath"), rest = path, step;
+	size_t i = 0;
 
-	c->scale = (struct schema_scale){
-		.spec_replicas = arena_dup(m->a, path),
+	while (i < k->n_selectable && strcmp(k->selectable[i].path, path)) {
+		i++;
+	}
+	return i;
+}
+
+/* With a webhook, the cache knows the stored form alone. */
+static const struct json *selectable_spec(const struct maker *m, const struct version *v)
+{
+	return json_gets(m->c->kind.hook ? stored_spec(m) : version_spec(m, v), "selectableFields");
+}
+
+/* A field of several versions is listed once: each object in the cache keeps a value for each. */
+static void make_selectable(struct maker *m)
+{
+	struct kind *k = &m->c->kind;
+	size_t max = 0;
+
+	for (size_t v = 0; v < k->n_versions; v++) {
+		const struct json *in = selectable_spec(m, &k->versions[v]);
+		max += json_is(in, JSON_ARRAY) ? in->n : 0;
+	}
+	struct selectable_field *fields = arena_zalloc_array(m->a, max + 1, sizeof(*fields));
+	uint32_t *at_versions = arena_zalloc_array(m->a, max + 1, sizeof(*at_versions));
+	m->c->selectable = arena_zalloc_array(m->a, max + 1, sizeof(*m->c->selectable));
+	k->selectable = fields;
+	k->selectable_at = at_versions;
+	for (size_t v = 0; v < k->n_versions; v++) {
+		const struct json *in = selectable_spec(m, &k->versions[v]), *each;
+		for (uint32_t i = 0; (each = list_item(in, i)); i++) {
+			struct str path = member_text(each, "jsonPath");
+			const char *name = keep(m, str_starts(path, STR(".")) ? (struct str){path.p + 1, path.n - 1} : path);
+			size_t at = selectable_find(k, name);
+			if (at == k->n_selectable) {
+				m->c->selectable[at] = jsonpath_parse(path, m->a);
+				fields[k->n_selectable++].path = name;
+			}
+			at_versions[at] |= UINT32_C(1) << v;
+		}
+	}
+}
+
+/* NULL where the path to the replicas leads nowhere. */
+static const struct custom_scale *make_scale(struct maker *m, const struct version *v, const struct json *in)
+{
+	struct custom_scale *c = arena_zalloc(m->a, sizeof(*c));
+	struct str rest, step;
+
+	c->version = v;
+	c->paths = (struct schema_scale){
+		.spec_replicas = arena_dup(m->a, member_text(in, "specReplicasPath")),
 		.status_replicas = arena_dup(m->a, member_text(in, "statusReplicasPath")),
 		.label_selector = arena_dup(m->a, member_text(in, "labelSelectorPath")),
 	};
-	c->replicas = jsonpath_parse(path, m->a);
-	c->status_replicas = jsonpath_parse(c->scale.status_replicas, m->a);
-	c->selector = c->scale.label_selector.n ? jsonpath_parse(c->scale.label_selector, m->a) : NULL;
-	c->replicas_steps = arena_zalloc_array(m->a, path.n + 1, sizeof(struct str));
-	rest = c->scale.spec_replicas;
+	c->replicas = jsonpath_parse(c->paths.spec_replicas, m->a);
+	c->status_replicas = jsonpath_parse(c->paths.status_replicas, m->a);
+	c->selector = c->paths.label_selector.n ? jsonpath_parse(c->paths.label_selector, m->a) : NULL;
+	rest = c->paths.spec_replicas;
+	c->steps = arena_zalloc_array(m->a, rest.n + 1, sizeof(struct str));
+	const char **path = arena_zalloc_array(m->a, rest.n + 1, sizeof(*path));
 	str_cut(rest, '.', &step, &rest); /* it begins with a dot */
 	while (rest.n > 0) {
 		str_cut(rest, '.', &step, &rest);
-		c->replicas_steps[c->n_replicas_steps++] = step;
+		path[c->n_steps] = keep(m, step);
+		c->steps[c->n_steps++] = step;
 	}
-	c->has_scale = c->n_replicas_steps > 0;
+	c->view = (struct view){.kind = scale_view.kind, .path = path, .show = scale_show, .take = scale_take};
+	return c->n_steps > 0 ? c : NULL;
 }
 
+/* The status of all versions that have it, then the scale of each. */
 static void make_subresources(struct maker *m)
 {
 	static const char *const resets_beside_status[] = {"spec", "metadata", NULL};
-	static const struct subresource status = {"status", VERB_GET | VERB_UPDATE | VERB_PATCH, custom_merge_status,
-		custom_validate_status, resets_beside_status, false, EXTENSION_NONE, NULL};
-	const struct json *in = json_gets(stored_spec(m), "subresources");
-	struct subresource *v = arena_zalloc_array(m->a, 2, sizeof(*v));
+	static const unsigned verbs = VERB_GET | VERB_UPDATE | VERB_PATCH;
 	struct kind *k = &m->c->kind;
-	const struct json *scale = json_gets(in, "scale");
+	struct subresource *subs = arena_zalloc_array(m->a, k->n_versions + 1, sizeof(*subs));
+	uint32_t with_status = 0, *at_versions = arena_zalloc_array(m->a, k->n_versions + 1, sizeof(*at_versions));
 
-	k->subresources = v;
-	m->c->has_status = json_gets(in, "status") != NULL;
-	k->bumps_generation = m->c->has_status ? bumps_generation_beside_status : bumps_generation_of_all;
-	if (m->c->has_status) {
-		v[k->n_subresources++] = status;
-		k->reset_fields = resets_status;
+	for (size_t i = 0; i < k->n_versions; i++) {
+		with_status |= (uint32_t)m->c->versions[i].has_status << i;
+	}
+	k->subresources = subs;
+	k->subresources_at = at_versions;
+	k->bumps_generation = custom_bumps_generation;
+	if (with_status) {
+		at_versions[0] = with_status;
+		subs[k->n_subresources++] = (struct subresource){.name = "status",
+			.verbs = verbs,
+			.merge = custom_merge_status,
+			.validate_update = custom_validate_status,
+			.reset_fields = resets_beside_status};
 		k->prepare_create = custom_prepare_create;
 	}
-	if (scale) {
-		make_scale(m, scale);
-	}
-	if (m->c->has_scale) {
-		struct view *view = arena_zalloc(m->a, sizeof(*view));
-		const char **path = arena_zalloc_array(m->a, m->c->n_replicas_steps + 1, sizeof(*path));
-		for (size_t i = 0; i < m->c->n_replicas_steps; i++) {
-			path[i] = keep(m, m->c->replicas_steps[i]);
+	for (size_t i = 0; i < k->n_versions; i++) {
+		const struct json *in = json_gets(json_gets(version_spec(m, &k->versions[i]), "subresources"), "scale");
+		const struct custom_scale *scale = in ? make_scale(m, &k->versions[i], in) : NULL;
+		m->c->versions[i].scale = scale;
+		if (scale) {
+			at_versions[k->n_subresources] = UINT32_C(1) << i;
+			subs[k->n_subresources++] = (struct subresource){
+				.name = "scale", .verbs = verbs, .validate_update = custom_validate_update, .view = &scale->view};
 		}
-		*view = (struct view){.kind = scale_view.kind, .path = path, .show = scale_show, .take = scale_take};
-		v[k->n_subresources++] = (struct subresource){.name = "scale",
-			.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
-			.validate_update = custom_validate_update,
-			.view = view};
 	}
 }
 

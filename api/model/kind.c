@@ -331,19 +331,36 @@ const struct reference_field *kind_reference_to(
 	return f && f->prefix ? f : NULL;
 }
 
-const struct subresource *kind_subresource(const struct kind *k, struct str name)
+static bool is_at(const uint32_t *at, size_t i, const struct kind *k, const struct version *v)
+{
+	assert(v >= k->versions && v < k->versions + k->n_versions);
+	return !at || (at[i] & (UINT32_C(1) << (v - k->versions)));
+}
+
+const struct subresource *kind_subresource(const struct kind *k, const struct version *v, struct str name)
 {
 	for (size_t i = 0; i < k->n_subresources; i++) {
-		if (str_is(name, k->subresources[i].name)) {
-			return &k->subresources[i];
+		const struct subresource *s = &k->subresources[i];
+		if (str_is(name, s->name) && (!v || is_at(k->subresources_at, i, k, v))) {
+			return s;
 		}
 	}
 	return NULL;
 }
 
+const char *const *kind_reset_fields(const struct kind *k, const struct version *v, const struct subresource *sub)
+{
+	return sub ? sub->reset_fields : v->reset_fields ? v->reset_fields : k->reset_fields;
+}
+
 bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct version *v)
 {
-	return !s->annals_only || version_is_own(v, k);
+	return is_at(k->subresources_at, (size_t)(s - k->subresources), k, v) && (!s->annals_only || version_is_own(v, k));
+}
+
+bool selectable_is_visible(const struct selectable_field *f, const struct kind *k, const struct version *v)
+{
+	return is_at(k->selectable_at, (size_t)(f - k->selectable), k, v) && (!f->annals_only || version_is_own(v, k));
 }
 
 const struct kind *subresource_kind(const struct subresource *sub, const struct kind *k)
@@ -366,7 +383,7 @@ struct object *view_show(const struct view *v, const struct object *o, struct ar
 			.uid = o->meta.uid,
 			.resource_version = o->meta.resource_version,
 			.creation_timestamp = o->meta.creation_timestamp},
-		.fields = v->show(o, a),
+		.fields = v->show(v, o, a),
 		.mod_revision = o->mod_revision,
 	};
 	return shown;

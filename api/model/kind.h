@@ -39,6 +39,7 @@ struct version {
 	const char *definition;   /* OpenAPI name of the object at this version */
 	bool standalone_only;
 	bool is_unserved;        /* known to the storage alone */
+	const char *const *reset_fields; /* instead of the kind's; NULL: those */
 	bool is_narrowed;        /* shows the hub form as the kind's `narrow` leaves it; the three below are NULL */
 	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
 	/* All three NULL: the version shows the hub form as it is (reads then never parse). Whole objects in normal form; the
@@ -118,9 +119,10 @@ enum extension {
 struct view {
 	const struct kind
 		*kind; /* with one version; it has fields and `validate`, and is not registered: nothing of it is stored */
-	const char *const *path; /* of the field that can be written, the same in both kinds: {"spec", "replicas", NULL} */
-	struct json *(*show)(const struct object *o, struct arena *a); /* the view's fields */
-	void (*take)(struct object *o, const struct object *sent, struct arena *a);
+	const char *const *
+		path; /* of the field that can be written, in the object: {"spec", "replicas", NULL} as in a Scale, or another */
+	struct json *(*show)(const struct view *v, const struct object *o, struct arena *a); /* the view's fields */
+	void (*take)(const struct view *v, struct object *o, const struct object *sent, struct arena *a);
 };
 /* The view of an object: its names, its versions, and what it shows. Nobody owns anything of it (api/patch/managed.h has more to say). */
 struct object *view_show(const struct view *v, const struct object *o, struct arena *a);
@@ -264,6 +266,8 @@ struct kind {
 	size_t n_selectable;
 	const struct subresource *subresources;
 	size_t n_subresources;
+	/* With a life: the versions that have each of them, as bits by their index. NULL: all have all. */
+	const uint32_t *selectable_at, *subresources_at;
 
 	/* The computed fields that show references (api/model/reference.h), ending with a NULL
 	 * prefix, and the references of an object. The function returns how many. */
@@ -349,7 +353,11 @@ const struct kind *kind_by_hub(struct str group, struct str resource); /* for st
 /* The fields by which objects of a kind refer to those of another, one after the other: after NULL the first, after the last NULL. */
 const struct reference_field *kind_reference_to(
 	const struct kind *k, const struct kind *target, const struct reference_field *after);
-const struct subresource *kind_subresource(const struct kind *k, struct str name);
+/* Finds the one of the version; v NULL: the first of that name. */
+const struct subresource *kind_subresource(const struct kind *k, const struct version *v, struct str name);
+/* Fields that a write through the version never changes: of the subresource, or of the resource itself where sub is NULL. */
+const char *const *kind_reset_fields(const struct kind *k, const struct version *v, const struct subresource *sub);
+bool selectable_is_visible(const struct selectable_field *f, const struct kind *k, const struct version *v);
 bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct version *v);
 bool version_is_visible(const struct version *v, bool is_standalone);
 bool version_is_own(const struct version *v, const struct kind *k); /* of the hub's group, rather than of upstream's */

@@ -372,10 +372,10 @@ static int merge(struct apply *ap, struct json *live, struct json *applied, bool
 {
 	struct json *merged = typed_merge(ap->type, live, applied, ap->arena);
 	struct manager *self = managers_want(&ap->managers, &ap->self), last = *self;
-	const struct subresource *sub = kind_subresource(ap->kind, ap->subresource);
+	const struct subresource *sub = kind_subresource(ap->kind, ap->version, ap->subresource);
 	self->api_version = ap->self.api_version;
 	self->set = field_set_without(
-		typed_fields(ap->type, applied, ap->arena), sub ? sub->reset_fields : ap->kind->reset_fields, ap->arena);
+		typed_fields(ap->type, applied, ap->arena), kind_reset_fields(ap->kind, ap->version, sub), ap->arena);
 	merged = prune(ap, merged, &last);
 
 	struct transition t;

@@ -139,10 +139,10 @@ static bool is_everything(const struct field_term *term)
 	return term->path.n == 0 && term->value.n == 0;
 }
 
-/* Upstream's versions show only upstream's fields. */
+/* Upstream's versions show only upstream's fields, and a definition's those that it names. */
 static bool is_selectable(const struct parser *p, const struct selectable_field *f)
 {
-	return !f->annals_only || version_is_own(p->version, p->kind);
+	return selectable_is_visible(f, p->kind, p->version);
 }
 
 static bool has_own_fields(const struct parser *p)

@@ -47,17 +47,17 @@ static const struct json *selector_of(const struct object *o)
 	return json_gets(object_spec(o), "selector");
 }
 
-static struct json *scale_show(const struct object *o, struct arena *a)
+static struct json *scale_show(const struct view *v _unused_, const struct object *o, struct arena *a)
 {
 	return show_with(o, selector_text(selector_of(o), a), a);
 }
 
-static struct json *show_labels(const struct object *o, struct arena *a)
+static struct json *show_labels(const struct view *v _unused_, const struct object *o, struct arena *a)
 {
 	return show_with(o, labels_text(selector_of(o), a), a);
 }
 
-static void scale_take(struct object *o, const struct object *sent, struct arena *a)
+static void scale_take(const struct view *v _unused_, struct object *o, const struct object *sent, struct arena *a)
 {
 	struct json *spec = json_copy(a, object_spec(o));
 	json_set(a, spec, STR("replicas"), json_int(a, member_int(object_spec(sent), "replicas")));

@@ -237,7 +237,7 @@ int route_resolve(struct route *r, struct status *st)
 		return 1;
 	}
 	if (r->subresource.n > 0) {
-		r->sub = kind_subresource(r->kind, r->subresource);
+		r->sub = kind_subresource(r->kind, r->version, r->subresource);
 		if (!r->sub && r->kind->life) {
 			status_not_found(st, r->group, r->resource, r->name);
 			return 1;

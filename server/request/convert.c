@@ -45,9 +45,7 @@ struct conversion {
 
 const struct version *conversion_target(const struct request *q)
 {
-	const struct route *r = &q->route;
-
-	return r->sub && r->sub->view ? kind_storage_version(r->kind) : r->version;
+	return q->route.version;
 }
 
 bool conversion_is_needed(const struct request *q, const struct cached *o)

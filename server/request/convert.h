@@ -16,7 +16,7 @@ struct conversion;
 
 /* Shall the object be converted before the request shows it? Metadata alone is shown as it is stored. */
 bool conversion_is_needed(const struct request *q, const struct cached *o);
-/* The version that an answer, or a write, of the request needs: its own, or that of the subresource's view. */
+/* The version that an answer, or a write, of the request needs: that of its path. Subresources that are views show its fields. */
 const struct version *conversion_target(const struct request *q);
 
 /* deadline_ms: monotonic, of each question. wake(ctx) is called after conversion_step() has said false; from any thread, under a

@@ -205,7 +205,7 @@ static enum decision binding_decide(struct request *q, struct write *w)
 		return DECIDE_REFUSE;
 	}
 	w->object = object_copy(w->present, q->a);
-	q->route.sub->view->take(w->object, b->sent, q->a);
+	q->route.sub->view->take(q->route.sub->view, w->object, b->sent, q->a);
 	return DECIDE_PUT;
 }
 

@@ -146,7 +146,7 @@ static enum decision view_settle(struct request *q, struct update *u, struct obj
 		return DECIDE_REFUSE;
 	}
 	struct object *o = object_copy(w->present, q->a);
-	view->take(o, sent, q->a);
+	view->take(view, o, sent, q->a);
 	o->meta.managed_fields = managed_from_view(view, w->present, sent->meta.managed_fields, r->version, q->a);
 	o->version = o->kind->hook ? conversion_target(q) : r->version;
 	return update_settle(q, u, o);

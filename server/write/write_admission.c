@@ -174,7 +174,7 @@ static int take_change(struct request *q, struct write *w, enum admission_operat
 	}
 	if (q->route.body_kind != q->route.kind) {
 		struct object *o = object_copy(w->object, q->a);
-		q->route.sub->view->take(o, fresh, q->a);
+		q->route.sub->view->take(q->route.sub->view, o, fresh, q->a);
 		w->object = o;
 		return 0;
 	}

@@ -288,6 +288,76 @@ def test_another_storage_version_shows_older_objects_as_it_would_store_them(serv
     assert server.get(f"{WIDGETS}/a").json["spec"] == {"size": 1, "color": "blue"}
 
 
+SUB_SCHEMA = {"type": "object", "properties": {part: {"type": "object", "properties": {name: {"type": kind} for name, kind in (
+    ("a", "integer"), ("b", "integer"), ("color", "string"), ("label", "string"))}} for part in ("spec", "status")}}
+
+
+def three_versions():
+    """v1, which is stored, scales by `a`; v2 by `b`, and has no status; v3 has neither. The first two select by a field that they share, and by one of their own."""
+    made = definition()
+    first, second, third = ({**made["spec"]["versions"][0], "name": name, "storage": name == "v1", "schema": {"openAPIV3Schema": {**SUB_SCHEMA, "description": name}}}
+                            for name in ("v1", "v2", "v3"))
+    scale = [{"specReplicasPath": f".spec.{name}", "statusReplicasPath": f".status.{name}", "labelSelectorPath": f".status.{label}"} for name, label in (("a", "color"), ("b", "label"))]
+    made["spec"]["versions"] = [
+        {**first, "subresources": {"status": {}, "scale": scale[0]}, "selectableFields": [{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.a"}]},
+        {**second, "subresources": {"scale": scale[1]}, "selectableFields": [{"jsonPath": ".spec.label"}, {"jsonPath": ".spec.color"}]},
+        third]
+    return made
+
+
+def test_each_version_has_its_own_subresources_and_selectable_fields(server, other):
+    create(server, three_versions())
+    at = {version: f"/apis/{GROUP}/{version}/namespaces/default/widgets" for version in ("v1", "v2", "v3")}
+    names = {version: [r["name"] for r in server.get(f"/apis/{GROUP}/{version}").json["resources"]] for version in at}
+    assert names == {"v1": ["widgets", "widgets/status", "widgets/scale"], "v2": ["widgets", "widgets/scale"], "v3": ["widgets"]}
+    for version, subresources in names.items():
+        paths = server.get(f"/openapi/v3/apis/{GROUP}/{version}").json["paths"]
+        assert [f"{at[version].replace('default', '{namespace}')}/{{name}}/{sub}" in paths for sub in ("status", "scale")] == [f"widgets/{sub}" in subresources for sub in ("status", "scale")]
+
+    spec, status = {"a": 1, "b": 2, "color": "red", "label": "x"}, {"a": 3, "b": 4, "color": "k=a", "label": "k=b"}
+    made = server.post(at["v1"], {**widget("one"), "spec": spec, "status": status})
+    assert (made.status, made.json.get("status")) == (201, None)
+    whole = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "two"}, "spec": {**spec, "color": "blue"}, "status": status}
+    assert server.post(at["v2"], whole).json["status"] == status  # it is a member like others there
+    scales = {version: server.get(f"{at[version]}/two/scale") for version in at}
+    assert [(scales[v].json["spec"], scales[v].json["status"]) for v in ("v1", "v2")] == [
+        ({"replicas": 1}, {"replicas": 3, "selector": "k=a"}), ({"replicas": 2}, {"replicas": 4, "selector": "k=b"})]
+    assert [scales["v3"].status, server.get(f"{at['v2']}/two/status").status, server.get(f"{at['v3']}/two/status").status] == [404] * 3
+
+    merge = {"Content-Type": "application/merge-patch+json"}
+    for version, member, count in (("v1", "a", 7), ("v2", "b", 8)):
+        scaled = server.patch(f"{at[version]}/two/scale?fieldManager={member}", {"spec": {"replicas": count}}, headers=merge)
+        assert (scaled.status, scaled.json["spec"]) == (200, {"replicas": count})
+        assert server.get(f"{at[version]}/two").json["spec"][member] == count
+        negative = server.patch(f"{at[version]}/two", {"spec": {member: -1}}, headers=merge)
+        assert [c["field"] for c in negative.json["details"]["causes"]] == [f".spec.{member}"], negative.text
+    shown = server.get(f"{at['v1']}/two").json
+    assert (shown["spec"]["a"], shown["spec"]["b"], shown["metadata"]["generation"]) == (7, 8, 3)
+    owned = {m["manager"]: (m["apiVersion"], m["fieldsV1"]) for m in shown["metadata"]["managedFields"] if m.get("subresource") == "scale"}
+    assert owned == {"a": (f"{GROUP}/v1", {"f:spec": {"f:a": {}}}), "b": (f"{GROUP}/v2", {"f:spec": {"f:b": {}}})}
+
+    # A change of the status counts where the version has it as a member like others.
+    assert server.patch(f"{at['v2']}/two", {"status": {"a": 9}}, headers=merge).json["metadata"]["generation"] == 4
+    assert server.patch(f"{at['v1']}/two/status", {"status": {"a": 10}}, headers=merge).json["metadata"]["generation"] == 4
+    ignored = server.patch(f"{at['v1']}/two", {"status": {"a": 11}}, headers=merge).json
+    assert (ignored["status"]["a"], ignored["metadata"]["generation"]) == (10, 4)
+
+    for replica in (server, other):
+        def select(version, term, replica=replica):
+            answer = replica.get(f"{at[version]}?fieldSelector={term}")
+            return [o["metadata"]["name"] for o in answer.json["items"]] if answer.status == 200 else answer.json["message"]
+
+        assert [select(v, "spec.color=red") for v in ("v1", "v2")] == [["one"]] * 2
+        assert select("v1", "spec.a=7,spec.color!=red") == ["two"] == select("v2", "spec.color=blue,spec.label=x")
+        assert [select(v, term) for v, term in (("v2", "spec.a=7"), ("v1", "spec.label=x"), ("v3", "spec.color=red"))] == [
+            f"field label not supported: {name}" for name in ("spec.a", "spec.label", "spec.color")]
+        assert select("v3", "metadata.name=one") == ["one"]
+    with server.watch(f"{at['v2']}?watch=1&fieldSelector=spec.label=new") as watch:
+        assert server.patch(f"{at['v1']}/one", {"spec": {"label": "new"}}, headers=merge).status == 200
+        event = watch.next()
+        assert (event["type"], event["object"]["apiVersion"], event["object"]["metadata"]["name"]) == ("ADDED", f"{GROUP}/v2", "one")
+
+
 def resident(server):
     return int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])
 

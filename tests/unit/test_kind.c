@@ -100,12 +100,13 @@ static void test_toy__is_validated_by_its_own_rules(void **state)
 static void test_toy__has_a_status_of_its_own(void **state)
 {
 	struct api_world *w = *state;
-	const struct subresource *status = kind_subresource(kind_by_hub(STR("toys.example.com"), STR("toys")), STR("status"));
+	const struct subresource *status =
+		kind_subresource(kind_by_hub(STR("toys.example.com"), STR("toys")), NULL, STR("status"));
 	assert_non_null(status);
 	struct object *stored = world_decode(w, TOYS, "{\"spec\":{\"size\":3}}");
 	status->merge(stored, world_decode(w, TOYS, "{\"spec\":{\"size\":4},\"status\":{\"ready\":true}}"), &w->a);
 	world_assert_json(w, stored->fields, "{\"spec\":{\"size\":3},\"status\":{\"ready\":true}}");
-	assert_null(kind_subresource(stored->kind, STR("scale")));
+	assert_null(kind_subresource(stored->kind, NULL, STR("scale")));
 }
 
 static void test_toy__shows_columns_and_selectable_fields(void **state)

@@ -131,10 +131,10 @@ static void test_namespace__subresources_change_their_half(void **state)
 	struct object *sent = world_decode(
 		w, NS, "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"spec\":{},\"status\":{\"phase\":\"Terminating\"}}");
 	struct object *o = world_decode(w, NS, stored);
-	kind_subresource(o->kind, STR("finalize"))->merge(o, sent, &w->a);
+	kind_subresource(o->kind, NULL, STR("finalize"))->merge(o, sent, &w->a);
 	world_assert_json(w, o->fields, "{\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
 	o = world_decode(w, NS, stored);
-	kind_subresource(o->kind, STR("status"))->merge(o, sent, &w->a);
+	kind_subresource(o->kind, NULL, STR("status"))->merge(o, sent, &w->a);
 	world_assert_json(w, o->fields, "{\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Terminating\"}}");
 	world_assert_json(w, o->meta.labels, "{\"l\":\"1\"}");
 }
@@ -142,7 +142,7 @@ static void test_namespace__subresources_change_their_half(void **state)
 static void test_namespace__phase_must_fit_deletion(void **state)
 {
 	struct api_world *w = *state;
-	const struct subresource *status = kind_subresource(world_version(NS, NULL), STR("status"));
+	const struct subresource *status = kind_subresource(world_version(NS, NULL), NULL, STR("status"));
 	struct object *active = world_decode(w, NS, "{\"status\":{\"phase\":\"Active\"}}");
 	struct object *terminating = world_decode(w, NS, "{\"status\":{\"phase\":\"Terminating\"}}");
 	assert_int_equal(errors_of(w, active, status->validate_update).n, 0);
@@ -160,7 +160,7 @@ static void test_namespace__finalizers_need_a_domain(void **state)
 	struct field_errors e = errors_of(w, o, NULL);
 	assert_int_equal(e.n, 1);
 	assert_str(e.v[0].path, "spec.finalizers");
-	e = errors_of(w, o, kind_subresource(o->kind, STR("finalize"))->validate_update);
+	e = errors_of(w, o, kind_subresource(o->kind, NULL, STR("finalize"))->validate_update);
 	assert_int_equal(e.n, 1);
 	assert_str(e.v[0].path, "spec.finalizers[1]");
 }

@@ -225,7 +225,7 @@ static void test_rules__of_status(void **state)
 		old = world_decode(w, JOBS, arena_printf(&w->a, STATUS("%s", "%s"), rows[i].spec, rows[i].before).p);
 		o = world_decode(w, JOBS, arena_printf(&w->a, STATUS("%s", "%s"), rows[i].spec, rows[i].row.object).p);
 		field_errors_init(&e, &w->a);
-		kind_subresource(o->kind, STR("status"))->validate_update(o, old, &e);
+		kind_subresource(o->kind, NULL, STR("status"))->validate_update(o, old, &e);
 		assert_row(&rows[i].row, &e);
 	}
 }

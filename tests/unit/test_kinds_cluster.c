@@ -60,7 +60,7 @@ static void test_node__changes_its_status_only_through_the_subresource(void **st
 	struct object *sent =
 		world_decode(w, NODE, "{\"spec\":{\"unschedulable\":true},\"status\":{\"phase\":\"new\",\"config\":{}}}");
 	struct object *stored = object_copy(old, &w->a);
-	kind_subresource(old->kind, STR("status"))->merge(stored, sent, &w->a);
+	kind_subresource(old->kind, NULL, STR("status"))->merge(stored, sent, &w->a);
 	stored->kind->prepare_status(stored, old, &w->a);
 	world_assert_json(w, object_spec(stored), "{\"providerID\":\"p\"}");
 	assert_str(json_text(json_gets(object_status(stored), "phase")), "new");

@@ -43,7 +43,7 @@ static void test_types__all_have_numbers_in_protobuf(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		assert_true(protobuf_knows(world_version(paths[i], NULL)->type));
 	}
-	assert_true(protobuf_knows(kind_subresource(world_version(POD, NULL), STR("binding"))->view->kind->type));
+	assert_true(protobuf_knows(kind_subresource(world_version(POD, NULL), NULL, STR("binding"))->view->kind->type));
 }
 
 static void test_template__is_filled_in_as_its_pods_would_be(void **state)
@@ -503,7 +503,7 @@ static void test_claim__grows_once_it_is_bound(void **state)
 /* What the binding does to the pod; NULL: why it may not. */
 static struct object *bound(struct api_world *w, const char *pod, const char *binding, struct str *ret_why)
 {
-	const struct view *view = kind_subresource(world_version(POD, NULL), STR("binding"))->view;
+	const struct view *view = kind_subresource(world_version(POD, NULL), NULL, STR("binding"))->view;
 	struct object *o = world_decode(w, POD, pod), *sent;
 	struct json *json;
 	struct str reason;
@@ -514,7 +514,7 @@ static struct object *bound(struct api_world *w, const char *pod, const char *bi
 	if (ret_why->n) {
 		return NULL;
 	}
-	view->take(o, sent, &w->a);
+	view->take(view, o, sent, &w->a);
 	return o;
 }
 

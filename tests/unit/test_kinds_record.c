@@ -213,7 +213,7 @@ static void test_recorder__columns(void **state)
 static void test_recorder__status_is_bounded(void **state)
 {
 	struct api_world *w = *state;
-	const struct subresource *status = kind_subresource(world_version(RECORDER, NULL), STR("status"));
+	const struct subresource *status = kind_subresource(world_version(RECORDER, NULL), NULL, STR("status"));
 
 	for (size_t n = 1024; n <= 1025; n++) {
 		struct str text = arena_printf(&w->a, "{\"status\":{\"resources\":[%s]}}", many(w, "{\"resource\":\"a\"}", n));
@@ -271,7 +271,7 @@ static void test_history__clients_do_not_write_status(void **state)
 	assert_str(json_text(json_gets(object_status(o), "digest")), "y");
 	o->kind->prepare_create(o, &w->a);
 	world_assert_json(w, object_status(o), "{\"revisions\":0,\"totalChanges\":0}");
-	assert_int_equal(kind_subresource(o->kind, STR("status"))->verbs, VERB_GET);
+	assert_int_equal(kind_subresource(o->kind, NULL, STR("status"))->verbs, VERB_GET);
 }
 
 static void test_history__columns(void **state)

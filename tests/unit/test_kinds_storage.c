@@ -35,7 +35,7 @@ static void test_storagemigration__clients_do_not_write_status(void **state)
 	struct api_world *w = *state;
 	struct object *o = world_decode(w, MIGRATION, "{\"status\":{\"storageVersion\":\"v9\",\"objects\":{\"migrated\":3}}}");
 	struct object *old = world_decode(w, MIGRATION, "{\"status\":{\"storageVersion\":\"v1\"}}");
-	const struct subresource *status = kind_subresource(o->kind, STR("status"));
+	const struct subresource *status = kind_subresource(o->kind, NULL, STR("status"));
 
 	o->kind->prepare_update(o, old, &w->a);
 	assert_str(json_text(json_gets(object_status(o), "storageVersion")), "v1");

@@ -91,7 +91,7 @@ static void test_generation_of_daemons__counts_changes_of_the_template(void **st
 	assert_note(changed, GENERATION, "2");
 
 	struct object *stored = object_copy(changed, &w->a);
-	kind_subresource(stored->kind, STR("status"))->merge(stored, same, &w->a);
+	kind_subresource(stored->kind, NULL, STR("status"))->merge(stored, same, &w->a);
 	assert_note(stored, GENERATION, "2");
 }
 

@@ -94,7 +94,7 @@ static void test_statefulset__and_its_scale(void **state)
 
 	const struct version *v;
 	const struct kind *k = world_version("apps/v1/statefulsets", &v),
-			  *scale = subresource_kind(kind_subresource(k, STR("scale")), k);
+			  *scale = subresource_kind(kind_subresource(k, NULL, STR("scale")), k);
 	const struct json *body = read_body(*state, "Scale", scale->type,
 		"6b3873000a170a0e6175746f7363616c696e672f763112055363616c6512220a130a0377656212001a0022002a0032003800"
 		"4200120208041a0708011203613d621a002200");

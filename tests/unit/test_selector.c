@@ -178,8 +178,8 @@ static void test_selector__nul_ends_or_is_swallowed(void **state _unused_)
 
 /* Fields. */
 
-static const struct version upstream = {.group = "apps"}, own = {.group = "annals.dev"};
-static const struct version versions[] = {{.group = "annals.dev"}, {.group = "apps"}};
+enum { OWN, UPSTREAM };
+static const struct version versions[] = {[OWN] = {.group = "annals.dev"}, [UPSTREAM] = {.group = "apps"}};
 static const struct selectable_field selectable[] = {
 	{.path = "revision", .annals_only = true}, {.path = "controller.uid", .annals_only = true}};
 static const struct kind revision = {.is_namespaced = true,
@@ -249,23 +249,23 @@ static void test_selector__of_objects_means_what_its_text_means(void **state _un
 
 static void test_field_selector__name_and_namespace(void **state _unused_)
 {
-	assert_true(field_matches(&revision, &upstream, "", NULL));
-	assert_true(field_matches(&revision, &upstream, "metadata.name=a", NULL));
-	assert_true(field_matches(&revision, &upstream, "metadata.name==a,metadata.namespace=default", NULL));
-	assert_true(field_matches(&revision, &upstream, ",metadata.name!=b,", NULL));
-	assert_false(field_matches(&revision, &upstream, "metadata.name!=a", NULL));
-	assert_false(field_matches(&revision, &upstream, "metadata.name=a,metadata.namespace=other", NULL));
-	assert_false(field_matches(&revision, &upstream, "metadata.name=a,metadata.name=b", NULL));
+	assert_true(field_matches(&revision, &versions[UPSTREAM], "", NULL));
+	assert_true(field_matches(&revision, &versions[UPSTREAM], "metadata.name=a", NULL));
+	assert_true(field_matches(&revision, &versions[UPSTREAM], "metadata.name==a,metadata.namespace=default", NULL));
+	assert_true(field_matches(&revision, &versions[UPSTREAM], ",metadata.name!=b,", NULL));
+	assert_false(field_matches(&revision, &versions[UPSTREAM], "metadata.name!=a", NULL));
+	assert_false(field_matches(&revision, &versions[UPSTREAM], "metadata.name=a,metadata.namespace=other", NULL));
+	assert_false(field_matches(&revision, &versions[UPSTREAM], "metadata.name=a,metadata.name=b", NULL));
 }
 
 static void test_field_selector__fields_of_the_kind(void **state _unused_)
 {
 	const struct str values[] = {STR("7"), STR("")};
-	assert_true(field_matches(&revision, &own, "revision=7,controller.uid=", values));
-	assert_false(field_matches(&revision, &own, "revision=8", values));
-	assert_true(field_matches(&revision, &own, "controller.uid!=x,metadata.namespace=default", values));
-	field_refuses(&revision, &own, "revisions=7", "field label not supported: revisions");
-	field_refuses(&revision, &upstream, "revision=1",
+	assert_true(field_matches(&revision, &versions[OWN], "revision=7,controller.uid=", values));
+	assert_false(field_matches(&revision, &versions[OWN], "revision=8", values));
+	assert_true(field_matches(&revision, &versions[OWN], "controller.uid!=x,metadata.namespace=default", values));
+	field_refuses(&revision, &versions[OWN], "revisions=7", "field label not supported: revisions");
+	field_refuses(&revision, &versions[UPSTREAM], "revision=1",
 		"\"revision\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
 }
 
@@ -279,22 +279,22 @@ static void test_field_selector__namespaces_have_no_namespace(void **state _unus
 static void test_field_selector__escapes(void **state _unused_)
 {
 	const struct str values[] = {STR("a,b=c\\"), STR("")};
-	assert_true(field_matches(&revision, &own, "revision=a\\,b\\=c\\\\", values));
-	field_refuses(&revision, &own, "revision=a=b", "invalid field selector: unescaped character in value: 61");
-	field_refuses(&revision, &own, "revision=\\n", "invalid field selector: invalid escape sequence: \\n");
-	field_refuses(&revision, &own, "revision=\\é", "invalid field selector: invalid escape sequence: \\é");
-	field_refuses(&revision, &own, "revision=\\", "invalid field selector: invalid escape sequence: \\");
+	assert_true(field_matches(&revision, &versions[OWN], "revision=a\\,b\\=c\\\\", values));
+	field_refuses(&revision, &versions[OWN], "revision=a=b", "invalid field selector: unescaped character in value: 61");
+	field_refuses(&revision, &versions[OWN], "revision=\\n", "invalid field selector: invalid escape sequence: \\n");
+	field_refuses(&revision, &versions[OWN], "revision=\\é", "invalid field selector: invalid escape sequence: \\é");
+	field_refuses(&revision, &versions[OWN], "revision=\\", "invalid field selector: invalid escape sequence: \\");
 }
 
 static void test_field_selector__mistakes(void **state _unused_)
 {
-	field_refuses(
-		&revision, &upstream, "metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'");
-	field_refuses(&revision, &upstream, "z=1,metadata.name in (a)",
+	field_refuses(&revision, &versions[UPSTREAM], "metadata.name",
+		"invalid selector: 'metadata.name'; can't understand 'metadata.name'");
+	field_refuses(&revision, &versions[UPSTREAM], "z=1,metadata.name in (a)",
 		"invalid selector: 'z=1,metadata.name in (a)'; can't understand 'metadata.name in (a)'");
-	field_refuses(&revision, &upstream, "=a",
+	field_refuses(&revision, &versions[UPSTREAM], "=a",
 		"\"\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
-	assert_true(field_matches(&revision, &upstream, "=,!=", NULL));
+	assert_true(field_matches(&revision, &versions[UPSTREAM], "=,!=", NULL));
 }
 
 static void test_field_selector__tells_what_it_requires(void **state _unused_)
@@ -304,7 +304,8 @@ static void test_field_selector__tells_what_it_requires(void **state _unused_)
 	struct str name;
 	status_init(&st, &arena);
 	assert_int_equal(
-		field_selector_parse(&s, STR("metadata.namespace!=x,metadata.name=a"), &revision, &own, &arena, &st), 0);
+		field_selector_parse(&s, STR("metadata.namespace!=x,metadata.name=a"), &revision, &versions[OWN], &arena, &st),
+		0);
 	assert_true(field_selector_requires(&s, FIELD_TERM_NAME, &name));
 	assert_str(name, "a");
 	assert_false(field_selector_requires(&s, FIELD_TERM_NAMESPACE, &name));

@@ -242,7 +242,7 @@ static void test_mutating__a_view_is_of_its_own_kind(void **state)
 			SCRIPT_WHOLE, 200, NULL, SCALES});
 	s.q.kind = world_version("annals.dev/v1beta1/statefulsets", &s.q.version);
 	s.q.subresource = STR("scale");
-	s.q.sub = kind_subresource(s.q.kind, s.q.subresource);
+	s.q.sub = kind_subresource(s.q.kind, NULL, s.q.subresource);
 	struct object *set = world_decode(
 		s.world, "annals.dev/v1beta1/statefulsets", "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"replicas\":3}}");
 	s.q.object = view_show(s.q.sub->view, set, &s.world->a);
