@@ -268,13 +268,14 @@ static struct kinds *defined_kinds(void *ctx)
 }
 
 /* The schema is made of the definition, which the cache has. */
-static bool publish_kind(void *ctx, struct json **ret, const struct kind *k, const struct version *v, struct arena *a)
+static bool publish_kind(
+	void *ctx, struct json **ret, const struct kind *k, const struct version *v, bool is_v2, struct arena *a)
 {
 	struct cache *c = ((struct server *)ctx)->options.cache;
 	_cleanup_(cached_unrefp) struct cached *cached = cache_get(c, k->life->definitions, STR(""), k->life->definition);
 	struct object *definition;
 
-	return cached && !cached_object(&definition, cached, a) && custom_publish(ret, k, v, definition, a);
+	return cached && !cached_object(&definition, cached, a) && custom_publish(ret, k, v, is_v2, definition, a);
 }
 
 static void server_open_documents(struct server *s)

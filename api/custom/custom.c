@@ -5,6 +5,7 @@
 #include "api/custom/declared.h"
 #include "api/custom/definition.h"
 #include "api/custom/jsonpath.h"
+#include "api/custom/publish.h"
 #include "api/model/members.h"
 #include "api/rules/selector.h"
 #include "api/rules/spec_status.h"
@@ -860,54 +861,8 @@ void custom_identify(const struct kind *k, struct buf *out)
 
 /* ---- OpenAPI ---- */
 
-static struct json *described(const char *doc, struct arena *a)
-{
-	struct json *out = json_object(a);
-
-	json_add(a, out, STR("description"), json_string(a, str_of(doc)));
-	return out;
-}
-
-/* The definition's schema, with the members that every object has. */
-static struct json *publish(const struct json *openapi, struct arena *a)
-{
-	static const char *const texts[][2] = {
-		{"apiVersion",
-			"APIVersion defines the versioned schema of this representation of an object. Servers should convert "
-			"recognized schemas to the latest internal value, and may reject unrecognized values. More info: "
-			"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources"},
-		{"kind",
-			"Kind is a string value representing the REST resource this object represents. Servers may infer this "
-			"from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
-			"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds"}};
-	struct json *out = json_is(openapi, JSON_OBJECT) ? json_copy(a, openapi) : json_object(a);
-	const struct json *given = json_gets(out, "properties");
-	struct json *properties = json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
-	struct json *metadata = described("Standard object's metadata. More info: "
-					  "https://git.k8s.io/community/contributors/devel/sig-architecture/"
-					  "api-conventions.md#metadata",
-		a);
-	struct json *all_of = json_array(a), *reference = json_object(a);
-
-	json_add(a, reference, STR("$ref"),
-		json_string(a, STR("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")));
-	json_append(a, all_of, reference);
-	json_add(a, metadata, STR("allOf"), all_of);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct json *member = described(texts[i][1], a);
-		json_add(a, member, STR("type"), json_string(a, STR("string")));
-		json_set(a, properties, str_of(texts[i][0]), member);
-	}
-	json_set(a, properties, STR("metadata"), metadata);
-	json_set(a, out, STR("properties"), properties);
-	if (!json_gets(out, "type")) {
-		json_set(a, out, STR("type"), json_string(a, STR("object")));
-	}
-	return out;
-}
-
-bool custom_publish(
-	struct json **ret, const struct kind *k, const struct version *v, const struct object *definition, struct arena *a)
+bool custom_publish(struct json **ret, const struct kind *k, const struct version *v, bool is_v2,
+	const struct object *definition, struct arena *a)
 {
 	const struct json *versions = json_gets(object_spec(definition), "versions"), *each;
 
@@ -916,7 +871,9 @@ bool custom_publish(
 	}
 	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
 		if (str_is(member_text(each, "name"), v->name)) {
-			*ret = publish(json_gets(json_gets(each, "schema"), "openAPIV3Schema"), a);
+			const struct json *schema = json_gets(json_gets(each, "schema"), "openAPIV3Schema");
+			bool is_structural = custom_version_of(k, v)->schema != NULL;
+			*ret = publish_schema(is_structural ? schema : NULL, is_v2, a);
 			return true;
 		}
 	}

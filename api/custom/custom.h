@@ -15,10 +15,10 @@
 
 /* struct cache_options' define. A definition that cannot be made sense of keeps the present kind. */
 const struct kind *custom_define(const struct object *definition, const struct kind *present);
-/* Sets *ret to the schema of a version for OpenAPI v3, made of the kind's definition, in the arena. false: the
+/* Sets *ret to the schema of a version for OpenAPI v2 or v3, made of the kind's definition, in the arena. false: the
  * definition describes another kind by now. */
-bool custom_publish(
-	struct json **ret, const struct kind *k, const struct version *v, const struct object *definition, struct arena *a);
+bool custom_publish(struct json **ret, const struct kind *k, const struct version *v, bool is_v2,
+	const struct object *definition, struct arena *a);
 
 /* Writes what tells the kind from every other one: its definition, the generation of that, and what it declares. */
 void custom_identify(const struct kind *k, struct buf *out);

@@ -122,7 +122,7 @@ static const struct type type_managed_fields = {.kind = TYPE_LIST, .elem = &type
 		{"generation", &type_int64, SYSTEM | FIELD_NUMBER(7),                                                      \
 			"Counts the states that the object's author wished for. Set by the server.", NULL, NULL},          \
 		{"creationTimestamp", &type_time, SYSTEM | FIELD_BY_VALUE | FIELD_NUMBER(8),                               \
-			"When the object was created. Set by the server.", NULL, NULL},                                    \
+			"CreationTimestamp is a timestamp of the server: when the object was created.", NULL, NULL},       \
 		{"deletionTimestamp", &type_time, FIELD_NUMBER(9),                                                         \
 			"When deletion was asked for. The object goes when its finalizers are gone. Set by the "           \
 			"server.",                                                                                         \

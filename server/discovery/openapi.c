@@ -29,8 +29,6 @@ struct document {
 	char etag[ETAG_SIZE]; /* the hash in quotes; empty: none */
 };
 
-enum { V2_JSON, V2_PROTOBUF, V2_FORMS };
-
 struct openapi {
 	bool is_standalone;
 	char *version;
@@ -39,6 +37,10 @@ struct openapi {
 	pthread_mutex_t lock;
 	bool has_v2, has_v3;
 	struct document v2[V2_FORMS];
+	struct openapi_parts *parts; /* of kinds of definitions, under the lock; has_v2 says that it is there */
+	struct document joined[V2_FORMS];
+	unsigned *joined_of[V2_FORMS]; /* the indices of the kinds that it was made of */
+	size_t n_joined_of[V2_FORMS];
 	struct document index;
 	struct document *v3;
 	size_t n_v3;
@@ -126,6 +128,7 @@ static void make_v2(struct openapi *o)
 	struct json *document = openapi_sorted_by_name(&b, openapi_v2_document(&b, str_of(o->version)));
 	document_init(&o->v2[V2_JSON], NULL, encode(document), json_type);
 	document_init(&o->v2[V2_PROTOBUF], NULL, openapi_v2_pack(document, &a), protobuf_type);
+	o->parts = openapi_parts_new(document);
 	arena_done(&a);
 	o->has_v2 = true;
 }
@@ -406,20 +409,6 @@ static enum openapi_result answer(
 	return OPENAPI_OK;
 }
 
-static enum openapi_result find_in_v2(struct openapi_answer *ret, struct openapi *o, struct str accept)
-{
-	/* The second name of the binary form is the older one; '@' is not allowed in a media type. */
-	static const char *const types[] = {
-		json_type, protobuf_type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
-	int type = media_prefer(accept, types, ARRAY_SIZE(types));
-
-	if (type < 0) {
-		return OPENAPI_NOT_ACCEPTABLE;
-	}
-	make_once(o, &o->has_v2, make_v2);
-	return answer(ret, o, &o->v2[type == 0 ? V2_JSON : V2_PROTOBUF], STR(""));
-}
-
 /* A copy with references of its own, which the answer keeps. */
 static struct document *document_hold(const struct document *d)
 {
@@ -439,6 +428,78 @@ static enum openapi_result answer_held(
 
 	answer(ret, o, held, hash_param);
 	ret->held = held;
+	return OPENAPI_OK;
+}
+
+/* ---- v2 with kinds of definitions ---- */
+
+static bool joined_is_of(const struct openapi *o, enum openapi_v2_form form, struct kinds *defined)
+{
+	size_t n = kinds_count(defined), i = 0;
+
+	while (i < n && i < o->n_joined_of[form] && o->joined_of[form][i] == kinds_at(defined, i)->index) {
+		i++;
+	}
+	return i == n && n == o->n_joined_of[form];
+}
+
+/* The hash follows from the kinds, as those of v3 do. */
+static void joined_etag(struct openapi *o, enum openapi_v2_form form, struct kinds *defined, char out[ETAG_SIZE])
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, DOCUMENT_MAX);
+	buf_printf(&text, "%s %s", o->version, o->v2[form].etag);
+	for (size_t i = 0; i < kinds_count(defined); i++) {
+		buf_addc(&text, '\n');
+		o->source.identify(kinds_at(defined, i), &text);
+	}
+	make_etag(out, buf_str(&text));
+}
+
+/* The whole document is put together anew when a kind has come, gone or changed, of parts that only a changed kind has anew. */
+static void joined_refresh(struct openapi *o, enum openapi_v2_form form, struct kinds *defined)
+{
+	assert_locked(&o->lock);
+	assert(o->has_v2);
+	struct openapi_builder b;
+	size_t n = kinds_count(defined);
+
+	if (joined_is_of(o, form, defined)) {
+		return;
+	}
+	document_done(&o->joined[form]);
+	b = (struct openapi_builder){.is_standalone = o->is_standalone, .source = &o->source};
+	struct bytes *body = openapi_parts_join(o->parts, &b, form, bytes_str(o->v2[form].body), defined);
+	document_init(&o->joined[form], NULL, body, o->v2[form].content_type);
+	joined_etag(o, form, defined, o->joined[form].etag);
+	o->joined_of[form] = mem_realloc_array(o->joined_of[form], n, sizeof(unsigned));
+	for (size_t i = 0; i < n; i++) {
+		o->joined_of[form][i] = kinds_at(defined, i)->index;
+	}
+	o->n_joined_of[form] = n;
+}
+
+static enum openapi_result find_in_v2(struct openapi_answer *ret, struct openapi *o, struct str accept)
+{
+	/* The second name of the binary form is the older one; '@' is not allowed in a media type. */
+	static const char *const types[] = {
+		json_type, protobuf_type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
+	int type = media_prefer(accept, types, ARRAY_SIZE(types));
+
+	if (type < 0) {
+		return OPENAPI_NOT_ACCEPTABLE;
+	}
+	make_once(o, &o->has_v2, make_v2);
+	_cleanup_(kinds_unrefp) struct kinds *defined = o->source.kinds ? o->source.kinds(o->source.ctx) : NULL;
+	enum openapi_v2_form form = type == 0 ? V2_JSON : V2_PROTOBUF;
+	if (kinds_count(defined) == 0) {
+		return answer(ret, o, &o->v2[form], STR(""));
+	}
+	pthread_mutex_lock(&o->lock);
+	joined_refresh(o, form, defined);
+	answer_held(ret, o, &o->joined[form], STR(""));
+	pthread_mutex_unlock(&o->lock);
 	return OPENAPI_OK;
 }
 
@@ -537,7 +598,10 @@ struct openapi *openapi_free(struct openapi *o)
 	}
 	for (size_t i = 0; i < V2_FORMS; i++) {
 		document_done(&o->v2[i]);
+		document_done(&o->joined[i]);
+		mem_free(o->joined_of[i]);
 	}
+	openapi_parts_free(o->parts);
 	for (size_t i = 0; i < o->n_v3; i++) {
 		document_done(&o->v3[i]);
 	}
@@ -550,173 +614,6 @@ struct openapi *openapi_free(struct openapi *o)
 	pthread_mutex_destroy(&o->lock);
 	mem_free(o->version);
 	return mem_free(o);
-}
-
-/* ---- OpenAPI 2.0 ---- */
-
-/* One document for everything. kubectl before 1.27 reads only this. */
-
-static const struct openapi_dialect v2 = {
-	.ref_prefix = "#/definitions/", .wraps_refs = false, .has_one_of = false, .is_merged = true};
-
-static const char *const any_type[] = {"*/*", NULL};
-static const char *const v2_schemes[] = {"https", NULL};
-
-static struct json *v2_parameter(struct openapi_builder *b, const struct openapi_parameter *p)
-{
-	bool is_path = p->groups & PARAMETERS_IN_PATH;
-	struct json *o = json_object(b->arena);
-
-	openapi_put_text(b, o, "name", p->name);
-	openapi_put_text(b, o, "in", is_path ? "path" : "query");
-	openapi_put_text(b, o, "type", p->type);
-	openapi_put_text(b, o, "description", p->doc);
-	openapi_put(b, o, "uniqueItems", json_bool(b->arena, true));
-	if (is_path) {
-		openapi_put(b, o, "required", json_bool(b->arena, true));
-	}
-	return o;
-}
-
-static struct json *body_parameter(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
-{
-	struct json *o = json_object(b->arena);
-
-	openapi_put_text(b, o, "name", "body");
-	openapi_put_text(b, o, "in", "body");
-	openapi_put(b, o, "schema", openapi_payload_ref(b, p, v->body));
-	if (v->body != PAYLOAD_DELETE_OPTIONS) {
-		openapi_put(b, o, "required", json_bool(b->arena, true));
-	}
-	return o;
-}
-
-static struct json *parameters(struct openapi_builder *b, unsigned groups)
-{
-	struct json *list = json_array(b->arena);
-
-	for (const struct openapi_parameter *p = openapi_parameters; p->name; p++) {
-		if (p->groups & groups) {
-			json_append(b->arena, list, v2_parameter(b, p));
-		}
-	}
-	return list;
-}
-
-static void v2_put_response(
-	struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *schema_or_null)
-{
-	struct json *response = json_object(b->arena);
-
-	openapi_put_text(b, response, "description", doc);
-	if (schema_or_null) {
-		openapi_put(b, response, "schema", schema_or_null);
-	}
-	openapi_put(b, responses, code, response);
-}
-
-static struct json *v2_responses(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
-{
-	struct json *schema = openapi_payload_ref(b, p, openapi_answer_of(p, v)), *o = json_object(b->arena);
-
-	v2_put_response(b, o, "200", "OK", schema);
-	if (v->creates) {
-		v2_put_response(b, o, "201", "Created", schema);
-	}
-	if (v->accepts) {
-		v2_put_response(b, o, "202", "Accepted", schema);
-	}
-	v2_put_response(b, o, "401", "Unauthorized", NULL);
-	return o;
-}
-
-static struct json *v2_operation(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
-{
-	const char *const tags[] = {openapi_tag(b, p->version), NULL};
-	struct json *o = json_object(b->arena), *own = parameters(b, v->parameters);
-
-	if (v->body != PAYLOAD_NONE) {
-		json_append(b->arena, own, body_parameter(b, p, v));
-	}
-	openapi_put(b, o, "tags", openapi_text_list(b, tags));
-	openapi_put_text(b, o, "description", openapi_operation_doc(b, p, v));
-	openapi_put_text(b, o, "operationId", openapi_operation_id(b, p, v));
-	openapi_put(b, o, "consumes", openapi_text_list(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any_type));
-	openapi_put(b, o, "produces", openapi_text_list(b, openapi_answer_types(p, v)));
-	openapi_put(b, o, "schemes", openapi_text_list(b, v2_schemes));
-	openapi_put(b, o, "parameters", own);
-	openapi_put(b, o, "responses", v2_responses(b, p, v));
-	openapi_put_text(b, o, "x-kubernetes-action", v->action);
-	openapi_put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
-	return o;
-}
-
-struct paths {
-	struct openapi_builder *builder;
-	struct json *object;
-};
-
-static void v2_add_path(void *ctx, const struct openapi_path *p)
-{
-	struct paths *paths = ctx;
-	struct openapi_builder *b = paths->builder;
-	struct json *item = json_object(b->arena);
-
-	for (const struct openapi_verb *v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)) {
-		openapi_put(b, item, v->method, v2_operation(b, p, v));
-	}
-	openapi_put(b, item, "parameters", parameters(b, p->parameters));
-	openapi_put(b, paths->object, p->path, item);
-}
-
-/* ---- the document ---- */
-
-static void put_security(struct openapi_builder *b, struct json *o)
-{
-	struct json *definitions = json_object(b->arena), *token = json_object(b->arena);
-	struct json *security = json_array(b->arena), *requirement = json_object(b->arena);
-
-	openapi_put_text(b, token, "type", "apiKey");
-	openapi_put_text(b, token, "in", "header");
-	openapi_put_text(b, token, "name", "authorization");
-	openapi_put_text(b, token, "description", "Bearer token");
-	openapi_put(b, definitions, "BearerToken", token);
-	openapi_put(b, o, "securityDefinitions", definitions);
-	openapi_put(b, requirement, "BearerToken", json_array(b->arena));
-	json_append(b->arena, security, requirement);
-	openapi_put(b, o, "security", security);
-}
-
-static struct json *info(struct openapi_builder *b, struct str release)
-{
-	struct json *o = json_object(b->arena);
-
-	openapi_put_text(b, o, "title", "annals");
-	openapi_put(b, o, "version", json_string(b->arena, release));
-	return o;
-}
-
-struct json *openapi_v2_document(struct openapi_builder *b, struct str release)
-{
-	struct paths paths = {.builder = b, .object = json_object(b->arena)};
-	struct json *o = json_object(b->arena);
-
-	b->dialect = &v2;
-	b->definitions = json_object(b->arena);
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		for (size_t j = 0; j < k->n_versions; j++) {
-			if (version_is_visible(&k->versions[j], b->is_standalone)) {
-				openapi_each_path(b, k, &k->versions[j], v2_add_path, &paths);
-			}
-		}
-	}
-	openapi_put_text(b, o, "swagger", "2.0");
-	openapi_put(b, o, "info", info(b, release));
-	openapi_put(b, o, "paths", paths.object);
-	openapi_put(b, o, "definitions", b->definitions);
-	put_security(b, o);
-	return o;
 }
 
 /* ---- OpenAPI 3.0 ---- */
@@ -841,7 +738,7 @@ static struct json *v3_operation(struct openapi_builder *b, const struct openapi
 
 static void v3_add_path(void *ctx, const struct openapi_path *p)
 {
-	struct paths *paths = ctx;
+	struct openapi_paths *paths = ctx;
 	struct openapi_builder *b = paths->builder;
 	struct json *item = json_object(b->arena);
 
@@ -889,7 +786,7 @@ static void openapi_builder_begin(struct openapi_builder *b)
 
 struct json *openapi_v3_document(struct openapi_builder *b, const struct version *version, struct str release)
 {
-	struct paths paths = {.builder = b, .object = json_object(b->arena)};
+	struct openapi_paths paths = {.builder = b, .object = json_object(b->arena)};
 
 	openapi_builder_begin(b);
 	for (size_t i = 0; i < kinds_total(b->defined); i++) {

@@ -14,11 +14,12 @@ struct openapi *openapi_new(bool is_standalone, struct str version);
 struct openapi *openapi_free(struct openapi *o);
 
 /* The kinds that definitions describe. Documents of their groups are made when somebody asks, each by
- * itself, and anew when one of its kinds is another one. v2 does not have them. */
+ * itself, and anew when one of its kinds is another one. v2 has them in parts, one for each kind. */
 struct openapi_source {
 	struct kinds *(*kinds)(void *ctx); /* a reference, or NULL */
 	/* Returns false when the definition describes another kind by now. */
-	bool (*publish)(void *ctx, struct json **ret, const struct kind *k, const struct version *v, struct arena *a);
+	bool (*publish)(
+		void *ctx, struct json **ret, const struct kind *k, const struct version *v, bool is_v2, struct arena *a);
 	/* Writes what tells this kind from every other one, on all replicas alike. */
 	void (*identify)(const struct kind *k, struct buf *out);
 	void *ctx;

@@ -15,6 +15,7 @@ struct openapi_dialect {
 	bool wraps_refs;        /* a reference with siblings goes into allOf */
 	bool has_one_of;
 	bool is_merged; /* behind a kube-apiserver: with its own document */
+	bool is_v2;
 };
 
 struct openapi_builder {
@@ -24,6 +25,12 @@ struct openapi_builder {
 	bool is_standalone;
 	struct kinds *defined;               /* kinds that definitions describe; NULL: none */
 	const struct openapi_source *source; /* of their schemas */
+	const struct kind *part_of;          /* not NULL: nothing but the definitions of this kind are made */
+};
+
+struct openapi_paths {
+	struct openapi_builder *builder;
+	struct json *object;
 };
 
 /* Tree building with C strings that live long enough. */
@@ -113,10 +120,19 @@ struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi
 extern const char *const openapi_patch_types[]; /* NULL-terminated, as the next ones */
 extern const char *const openapi_diff_types[];
 
-/* The documents (openapi.c, openapi_pb.c), in b's arena. */
+/* The documents (openapi.c, openapi_v2.c, openapi_pb.c), in b's arena. */
 struct json *openapi_v3_document(struct openapi_builder *b, const struct version *version, struct str release);
 struct json *openapi_v3_version_document(struct openapi_builder *b, struct str release);
 struct json *openapi_v2_document(struct openapi_builder *b, struct str release);
-struct bytes *openapi_v2_pack(const struct json *v2, struct arena *a);
+struct bytes *openapi_v2_pack(const struct json *v2, struct arena *a); /* a whole document, or definitions and paths alone */
+
+/* The v2 document with kinds of definitions (openapi_v2.c). The caller holds a lock. */
+enum openapi_v2_form { V2_JSON, V2_PROTOBUF, V2_FORMS };
+struct openapi_parts;
+struct openapi_parts *openapi_parts_new(const struct json *document); /* of the program's kinds, sorted */
+struct openapi_parts *openapi_parts_free(struct openapi_parts *p);
+/* Returns the program's document with those kinds. like: a builder with a source, without an arena. */
+struct bytes *openapi_parts_join(struct openapi_parts *p, const struct openapi_builder *like, enum openapi_v2_form form,
+	struct str program, struct kinds *defined);
 
 #endif

@@ -6,6 +6,10 @@
 #include "base/bytes.h"
 #include "proto/openapi.pb-c.h"
 
+#include <stdlib.h>
+
+enum { ANY_MAX = 4 << 20 }; /* bytes of a value as text: a definition has at most 3 MiB */
+
 /* In the arena, initialised as generated code wants it. */
 #define NEW(a, type, init) ((type *)memcpy(arena_alloc((a), sizeof(type)), &(type)init, sizeof(type)))
 
@@ -48,7 +52,7 @@ static Openapi__V2__Any *any(struct arena *a, const struct json *value)
 	Openapi__V2__Any *m = NEW(a, Openapi__V2__Any, OPENAPI__V2__ANY__INIT);
 	struct buf yaml;
 
-	buf_init(&yaml, 1 << 20);
+	buf_init(&yaml, ANY_MAX);
 	json_encode(&yaml, value);
 	buf_addc(&yaml, '\n');
 	m->yaml = arena_strdup(a, yaml.p);
@@ -80,6 +84,28 @@ static Openapi__V2__NamedAny **extensions(struct arena *a, const struct json *o,
 /* ---- schemas ---- */
 
 static Openapi__V2__Schema *schema(struct arena *a, const struct json *o);
+
+static Openapi__V2__Any *member_any(struct arena *a, const struct json *o, const char *name)
+{
+	const struct json *member = json_gets(o, name);
+
+	return member ? any(a, member) : NULL;
+}
+
+static int64_t member_count(const struct json *o, const char *name)
+{
+	int64_t n = 0;
+
+	json_to_int64(json_gets(o, name), &n);
+	return n;
+}
+
+static double member_number(struct arena *a, const struct json *o, const char *name)
+{
+	const struct json *member = json_gets(o, name);
+
+	return json_is(member, JSON_NUMBER) ? strtod(text(a, member), NULL) : 0;
+}
 
 static Openapi__V2__NamedSchema **named_schemas(struct arena *a, const struct json *o, size_t *ret_n)
 {
@@ -119,6 +145,11 @@ static Openapi__V2__AdditionalPropertiesItem *additional_properties(struct arena
 	Openapi__V2__AdditionalPropertiesItem *m =
 		NEW(a, Openapi__V2__AdditionalPropertiesItem, OPENAPI__V2__ADDITIONAL_PROPERTIES_ITEM__INIT);
 
+	if (value->kind == JSON_BOOL) {
+		m->oneof_case = OPENAPI__V2__ADDITIONAL_PROPERTIES_ITEM__ONEOF_BOOLEAN;
+		m->boolean = value->boolean;
+		return m;
+	}
 	m->oneof_case = OPENAPI__V2__ADDITIONAL_PROPERTIES_ITEM__ONEOF_SCHEMA;
 	m->schema = schema(a, value);
 	return m;
@@ -132,6 +163,44 @@ static Openapi__V2__Properties *properties(struct arena *a, const struct json *o
 	return m;
 }
 
+static Openapi__V2__ExternalDocs *external_docs(struct arena *a, const struct json *o)
+{
+	Openapi__V2__ExternalDocs *m = NEW(a, Openapi__V2__ExternalDocs, OPENAPI__V2__EXTERNAL_DOCS__INIT);
+
+	m->description = member_text(a, o, "description");
+	m->url = member_text(a, o, "url");
+	return m;
+}
+
+/* Members that only schemas of definitions have. Zero is absent, as in proto3. */
+static void put_validations(struct arena *a, Openapi__V2__Schema *m, const struct json *o)
+{
+	const struct json *allowed = json_gets(o, "enum"), *docs = json_gets(o, "externalDocs");
+
+	m->title = member_text(a, o, "title");
+	m->pattern = member_text(a, o, "pattern");
+	m->multiple_of = member_number(a, o, "multipleOf");
+	m->maximum = member_number(a, o, "maximum");
+	m->exclusive_maximum = member_bool(o, "exclusiveMaximum");
+	m->minimum = member_number(a, o, "minimum");
+	m->exclusive_minimum = member_bool(o, "exclusiveMinimum");
+	m->max_length = member_count(o, "maxLength");
+	m->min_length = member_count(o, "minLength");
+	m->max_items = member_count(o, "maxItems");
+	m->min_items = member_count(o, "minItems");
+	m->unique_items = member_bool(o, "uniqueItems");
+	m->max_properties = member_count(o, "maxProperties");
+	m->min_properties = member_count(o, "minProperties");
+	m->example = member_any(a, o, "example");
+	m->external_docs = docs ? external_docs(a, docs) : NULL;
+	if (json_is(allowed, JSON_ARRAY)) {
+		m->enum_ = arena_array(a, Openapi__V2__Any *, allowed->n);
+		for (; m->n_enum_ < allowed->n; m->n_enum_++) {
+			m->enum_[m->n_enum_] = any(a, allowed->items[m->n_enum_]);
+		}
+	}
+}
+
 static Openapi__V2__Schema *schema(struct arena *a, const struct json *o)
 {
 	Openapi__V2__Schema *m = NEW(a, Openapi__V2__Schema, OPENAPI__V2__SCHEMA__INIT);
@@ -142,9 +211,8 @@ static Openapi__V2__Schema *schema(struct arena *a, const struct json *o)
 	m->description = member_text(a, o, "description");
 	m->required = text_array(a, json_gets(o, "required"), &m->n_required);
 	m->vendor_extension = extensions(a, o, &m->n_vendor_extension);
-	if ((member = json_gets(o, "default"))) {
-		m->default_ = any(a, member);
-	}
+	m->default_ = member_any(a, o, "default");
+	put_validations(a, m, o);
 	if ((member = json_gets(o, "type"))) {
 		m->type = type_item(a, member);
 	}
@@ -411,12 +479,14 @@ struct bytes *openapi_v2_pack(const struct json *v2, struct arena *a)
 {
 	Openapi__V2__Document m = OPENAPI__V2__DOCUMENT__INIT;
 
-	m.swagger = member_text(a, v2, "swagger");
-	m.info = info(a, json_gets(v2, "info"));
 	m.paths = paths(a, json_gets(v2, "paths"));
 	m.definitions = definitions(a, json_gets(v2, "definitions"));
-	m.security = security(a, json_gets(v2, "security"), &m.n_security);
-	m.security_definitions = security_definitions(a, json_gets(v2, "securityDefinitions"));
+	if (json_gets(v2, "swagger")) {
+		m.swagger = member_text(a, v2, "swagger");
+		m.info = info(a, json_gets(v2, "info"));
+		m.security = security(a, json_gets(v2, "security"), &m.n_security);
+		m.security_definitions = security_definitions(a, json_gets(v2, "securityDefinitions"));
+	}
 
 	struct bytes *packed = bytes_new(openapi__v2__document__get_packed_size(&m));
 	openapi__v2__document__pack(&m, (uint8_t *)packed->p);

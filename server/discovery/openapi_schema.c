@@ -226,12 +226,33 @@ static void put_structure(struct openapi_builder *b, struct json *schema, const 
 	}
 }
 
+/* "io.k8s.api.apps.v1.ControllerRevision" and "ControllerRevisionList" make "io.k8s.api.apps.v1.ControllerRevisionList". */
+static const char *list_definition(struct openapi_builder *b, const struct kind *kind, const struct version *version)
+{
+	const char *dot = strrchr(version->definition, '.');
+	int prefix = dot ? (int)(dot + 1 - version->definition) : 0;
+
+	return arena_printf(b->arena, "%.*s%s", prefix, version->definition, kind->list_kind).p;
+}
+
+/* Is that the object or the list of the only kind that is wanted? The other definitions are in the program's document. */
+static bool is_part(struct openapi_builder *b, const char *name)
+{
+	for (size_t i = 0; i < b->part_of->n_versions; i++) {
+		const struct version *v = &b->part_of->versions[i];
+		if (strcmp(name, v->definition) == 0 || strcmp(name, list_definition(b, b->part_of, v)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The empty definition, when it is new: it is in place before its structure is made, so types may contain themselves. */
 static struct json *claim_definition(struct openapi_builder *b, const char *name)
 {
 	struct json *schema;
 
-	if (json_gets(b->definitions, name)) {
+	if (json_gets(b->definitions, name) || (b->part_of && !is_part(b, name))) {
 		return NULL;
 	}
 	schema = json_object(b->arena);
@@ -326,7 +347,7 @@ static void put_published(
 	struct json *published = NULL;
 
 	openapi_schema(b, &type_object_meta);
-	if (!b->source->publish(b->source->ctx, &published, kind, version, b->arena)) {
+	if (!b->source->publish(b->source->ctx, &published, kind, version, b->dialect->is_v2, b->arena)) {
 		openapi_put_text(b, schema, "type", "object");
 		return;
 	}
@@ -370,15 +391,6 @@ static void put_items(struct openapi_builder *b, struct json *schema, struct jso
 	openapi_put(b, items, "items", item);
 	openapi_put(b, json_gets(schema, "properties"), "items", items);
 	openapi_put(b, schema, "required", openapi_text_list(b, required));
-}
-
-/* "io.k8s.api.apps.v1.ControllerRevision" and "ControllerRevisionList" make "io.k8s.api.apps.v1.ControllerRevisionList". */
-static const char *list_definition(struct openapi_builder *b, const struct kind *kind, const struct version *version)
-{
-	const char *dot = strrchr(version->definition, '.');
-	int prefix = dot ? (int)(dot + 1 - version->definition) : 0;
-
-	return arena_printf(b->arena, "%.*s%s", prefix, version->definition, kind->list_kind).p;
 }
 
 struct json *openapi_define_list(struct openapi_builder *b, const struct kind *kind, const struct version *version)

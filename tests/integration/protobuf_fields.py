@@ -25,6 +25,10 @@ def fields(message):
 
     while at < len(message):
         tag = cut_varint()
+        if tag & 7 == 1:  # a double
+            out.append((tag >> 3, message[at:at + 8]))
+            at += 8
+            continue
         value = cut_varint()
         if tag & 7 == 2:
             assert at + value <= len(message), "a message ends early"

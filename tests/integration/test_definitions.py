@@ -1,9 +1,11 @@
 """CustomResourceDefinitions: kinds that come and go while servers run. Two servers share one etcd, where nothing else is said."""
 
 import concurrent.futures
+import gzip
 import json
 import pathlib
 import re
+import struct
 
 import pytest
 
@@ -356,6 +358,148 @@ def test_each_version_has_its_own_subresources_and_selectable_fields(server, oth
         assert server.patch(f"{at['v1']}/one", {"spec": {"label": "new"}}, headers=merge).status == 200
         event = watch.next()
         assert (event["type"], event["object"]["apiVersion"], event["object"]["metadata"]["name"]) == ("ADDED", f"{GROUP}/v2", "one")
+
+
+# ---- OpenAPI v2 ----
+
+V2 = "/openapi/v2"
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+HEAD = ("apiVersion", "kind", "metadata")
+
+
+def shown_in_v2(server, name="com.example.v1.Widget"):
+    """The definition without what every kind has."""
+    found = server.get(V2).json["definitions"].get(name)
+    if found:
+        found.pop("x-kubernetes-group-version-kind")
+        for part in HEAD if "properties" in found else ():
+            del found["properties"][part]
+    return found
+
+
+# What a property becomes in v2; a tuple has the object's `required` before and after, too. Upstream's rules, each with a case.
+TEXT = {"type": "string"}
+IN_V2 = {
+    "nothing": ({"type": "string", "description": "d", "enum": ["a"], "maxLength": 3, "minLength": 1, "pattern": "^a", "default": "a"},) * 2,
+    "junctors": ({"type": "integer", "minimum": 1.5, "anyOf": [{"multipleOf": 2}], "oneOf": [{"multipleOf": 3}], "allOf": [{"maximum": 3}], "not": {"minimum": 4}}, {"type": "integer", "minimum": 1.5}),
+    "nullable": ({"type": "string", "nullable": True, "format": "byte"}, {"format": "byte"}),
+    "nullable_object": ({"type": "object", "nullable": True, "properties": {"a": TEXT}, "required": ["a"]}, {"required": ["a"]}),
+    "nullable_list": ({"type": "array", "nullable": True, "items": TEXT, "x-kubernetes-list-type": "set"}, {"x-kubernetes-list-type": "set"}),
+    "required": ({"type": "object", "properties": {"a": {**TEXT, "nullable": True}, "b": TEXT}, "required": ["a", "b"]}, {"type": "object", "properties": {"a": {}, "b": TEXT}, "required": ["b"]}),
+    "required_all": ({"type": "object", "properties": {"a": {**TEXT, "nullable": True}}, "required": ["a"]}, {"type": "object", "properties": {"a": {}}}),
+    "map": ({"type": "object", "additionalProperties": {**TEXT, "nullable": True}}, {"type": "object", "additionalProperties": {}}),
+    "any_map": ({"type": "object", "additionalProperties": True}, {"type": "object", "additionalProperties": True}),
+    "open": ({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": TEXT}}, {"x-kubernetes-preserve-unknown-fields": True}),
+    "open_list": ({"type": "array", "x-kubernetes-preserve-unknown-fields": True, "items": TEXT}, {"x-kubernetes-preserve-unknown-fields": True}),
+    "either": ({"x-kubernetes-int-or-string": True}, {"x-kubernetes-int-or-string": True}),
+    "deep": ({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer", "nullable": True}}}}, {"type": "array", "items": {"type": "object", "properties": {"a": {}}}}),
+}
+
+
+def test_v2_leaves_out_what_it_cannot_say(server):
+    create(server, definition(schema={"type": "object", "description": "Whole.", "properties": {name: before for name, (before, _) in IN_V2.items()}}))
+    assert shown_in_v2(server) == {"type": "object", "description": "Whole.", "properties": {name: after for name, (_, after) in IN_V2.items()}}
+    v3 = server.get(f"/openapi/v3/apis/{GROUP}/v1").json["components"]["schemas"]["com.example.v1.Widget"]["properties"]
+    either = {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+    assert {name: v3[name] for name in IN_V2} == {**{name: before for name, (before, _) in IN_V2.items()}, "either": either}
+
+
+def test_v2_shows_embedded_and_open_objects(server):
+    embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}, "required": ["spec"]}
+    open_one = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    create(server, definition(schema={"type": "object", "properties": {"inner": embedded, "open": open_one}}))
+    create(server, definition("gadgets", "Gadget", schema={"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": TEXT}}))
+    shown = shown_in_v2(server)["properties"]
+    assert (sorted(shown["inner"]["properties"]), shown["inner"]["required"]) == ([*HEAD, "spec"], ["spec", "kind", "apiVersion"])
+    assert shown["inner"]["properties"]["metadata"]["$ref"].endswith("ObjectMeta")
+    assert shown["open"] == {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    assert shown_in_v2(server, "com.example.v1.Gadget") == {"type": "object"}
+
+
+def references(tree):
+    if isinstance(tree, dict):
+        yield from (value for name, value in tree.items() if name == "$ref" and isinstance(value, str))
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from references(value)
+
+
+def test_v2_follows_definitions(server, other):
+    before = server.get(V2)
+    program = before.json
+    create(server, three_versions())
+    create(server, definition("parts", "Part", group="parts.example.com"))
+    # Names of its kinds are those of the program's: that one stays.
+    approved = definition("statefulsets", "StatefulSet", group="apps.api.k8s.io")
+    approved["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
+    create(server, approved)
+    answer = server.get(V2)
+    whole = answer.json
+    new = {name for name in whole["definitions"] if name not in program["definitions"]}
+    assert new == {f"com.example.{v}.Widget{end}" for v in ("v1", "v2", "v3") for end in ("", "List")} | {"com.example.parts.v1.Part", "com.example.parts.v1.PartList"}
+    is_kept = {name: whole["definitions"][name] for name in program["definitions"]} == program["definitions"]
+    assert is_kept
+    assert len(answer.text.split('"io.k8s.api.apps.v1.StatefulSet":{')) == 2
+    assert {ref.removeprefix("#/definitions/") for ref in references(whole)} - set(whole["definitions"]) == set()
+    at = "/apis/example.com/v2/namespaces/{namespace}/widgets/{name}"
+    assert [path in whole["paths"] for path in (at, f"{at}/scale", f"{at}/status", "/apis/parts.example.com/v1/parts")] == [True, True, False, True]
+    assert set(program["paths"]) - set(whole["paths"]) == set()
+
+    tag = answer.headers["ETag"]
+    assert tag != before.headers["ETag"] and other.get(V2).headers["ETag"] == tag
+    assert server.get(V2, headers={"If-None-Match": tag}).status == 304
+    is_same = gzip.decompress(server.get(V2, headers={"Accept-Encoding": "gzip"}).body) == answer.body
+    assert is_same
+    changed = three_versions()["spec"]
+    changed["versions"] = changed["versions"][:2]
+    assert server.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": changed["versions"]}}).status == 200
+    assert {name for name in server.get(V2).json["definitions"] if name.startswith("com.example.v")} == {f"com.example.{v}.Widget{end}" for v in ("v1", "v2") for end in ("", "List")}
+    for name in (f"widgets.{GROUP}", "parts.parts.example.com", "statefulsets.apps.api.k8s.io"):
+        assert server.delete(f"{DEFINITIONS}/{name}").status == 200
+    retry_until(lambda: server.get(V2).headers["ETag"] == before.headers["ETag"], "the end of the definitions")
+
+
+def named(message, number):
+    return {only(pair, 1).decode(): only(pair, 2) for part in every(message, number) for pair in every(part, NAMED[number])}
+
+
+NAMED = {8: 2, 9: 1}  # in a document: of paths and definitions
+
+
+def test_v2_says_the_same_in_protobuf(server):
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 9.5, "exclusiveMaximum": True, "enum": [1, 2], "title": "A", "example": 1},
+                                               "m": {"type": "object", "additionalProperties": True, "minProperties": 1, "externalDocs": {"url": "u", "description": "d"}}}}
+    create(server, definition(schema=schema))
+    whole = server.get(V2).json
+    answer = server.get(V2, headers={"Accept": V2_PROTOBUF})
+    assert answer.headers["ETag"] != server.get(V2).headers["ETag"]
+    paths, definitions = named(answer.body, 8), named(answer.body, 9)
+    assert (set(paths) ^ set(whole["paths"]), set(definitions) ^ set(whole["definitions"])) == (set(), set())
+    shown = {only(pair, 1).decode(): only(pair, 2) for pair in every(only(definitions["com.example.v1.Widget"], 25), 1)}
+    assert set(shown) == {"a", "m", *HEAD}
+    a, m = shown["a"], shown["m"]
+    assert (only(a, 3), only(a, 8), [only(each, 2) for each in every(a, 20)], only(only(a, 30), 2)) == (b"A", 1, [b"1\n", b"2\n"], b"1\n")
+    assert struct.unpack("<d", only(a, 7)) == (9.5,)
+    assert (only(only(m, 21), 2), only(m, 18), only(only(m, 29), 2)) == (1, 1, b"u")
+
+
+def test_v2_has_a_ceiling(server):
+    """What does not fit is left out there, and is in v3."""
+    def wide(i):
+        made = definition(f"m{i:02}", f"M{i:02}")
+        first = made["spec"]["versions"][0]
+        made["spec"]["versions"] = [{**first, "name": f"v{n + 1}", "storage": n == 0} for n in range(24)]
+        return server.post(DEFINITIONS, made).status
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(wide, range(99))) == {201}
+    answer = server.get(V2)
+    shown = sorted(name for name in answer.json["definitions"] if re.fullmatch(r"com\.example\.v1\.M\d\d", name))
+    assert shown == [f"com.example.v1.M{i:02}" for i in range(len(shown))] and 50 < len(shown) < 99
+    assert len(answer.body) < 34 << 20
+    assert "com.example.v1.M98" in server.get(f"/openapi/v3/apis/{GROUP}/v1").json["components"]["schemas"]
+    assert server.delete(f"{DEFINITIONS}/m00.{GROUP}").status == 200
+    retry_until(lambda: server.get(f"{DEFINITIONS}/m00.{GROUP}").status == 404, "the end of one")
+    assert f"com.example.v1.M{len(shown):02}" in server.get(V2).json["definitions"]
 
 
 def resident(server):
