@@ -422,13 +422,13 @@ def test_a_webhook_that_hangs_holds_up_nobody_else(world, hook, certificates):
         assert world.post(roads, {**route("v2", "a", host="h", port=1), "kind": "Road"}).status == 201
         hook.say = hook.never
         with concurrent.futures.ThreadPoolExecutor(40) as pool:
-            hanging = [pool.submit(world.get, routes("v1", "a") + "?timeout=4s") for _ in range(40)]
+            hanging = [pool.submit(world.get, routes("v1", "a") + "?timeout=12s") for _ in range(40)]
             processes.retry_until(lambda: len(hook.reviews) >= 8, "the webhook is asked")
             began = time.monotonic()
             assert world.get(roads.replace("/v2/", "/v1/") + "/a").json["spec"] == {"hostPort": "h:1"}
             assert world.get(routes("v2", "a")).status == 200 and world.patch(routes("v2", "a"), {"spec": {"port": 5}}).status == 200
             assert world.get("/readyz").status == 200
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 8
             assert len(hook.reviews) == 8, "no more questions than that are under way"
             answers = [each.result() for each in hanging]
         assert {each.status for each in answers} == {500}
@@ -529,6 +529,7 @@ def test_no_field_is_immutable_where_a_webhook_converts(server, hook):
 def test_export_and_import_ask_nobody(world, hook, store, etcd, folder):
     make(world)
     make(world, "b")
+
     def annals(command, target, *flags):
         return processes.run([processes.BIN, command, f"--etcd-servers={target.endpoint}", *flags])
     file = folder / "all.jsonl"
