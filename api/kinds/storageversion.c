@@ -266,6 +266,17 @@ static void prepare_create(struct object *o, struct arena *a)
 	object_set_status(o, schema_zero(&migration_type_status, a), a);
 }
 
+/* A group with a dot, of which no kind of the program is: a definition may describe one. The migrator knows, and says so. */
+static bool may_be_defined(struct str group)
+{
+	bool is_free = str_contains(group, STR("."));
+
+	for (size_t i = 0; i < kind_count() && is_free; i++) {
+		is_free = !str_is(group, kind_at(i)->versions[0].group);
+	}
+	return is_free;
+}
+
 static void validate(const struct object *o, struct field_errors *errors)
 {
 	const struct json *r = resource_of(o);
@@ -276,7 +287,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 		return;
 	}
 	const struct kind *k = kind_by_hub(member_text(r, "group"), resource);
-	if (!k || !kind_is_stored(k)) {
+	if (k ? !kind_is_stored(k) : !may_be_defined(member_text(r, "group"))) {
 		field_invalid(errors, STR("spec.resource"), r, "no objects of such a resource are stored here");
 	}
 }

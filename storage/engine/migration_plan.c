@@ -64,6 +64,10 @@ struct migration_verdict migration_decide(const struct migration *m, const struc
 	if (!f->kind) {
 		return verdict_fail(MIGRATION_REASON_FAILED, STR("no objects of such a resource are stored here"));
 	}
+	if (f->kind->hook) {
+		return verdict_fail(MIGRATION_REASON_FAILED,
+			STR("a webhook converts these objects, and the migrator asks none: a write of each object stores it in the new version"));
+	}
 	if (f->mode == STORAGE_MIGRATION_OFF) {
 		return verdict_wait(
 			"MigrationOff", STR("the server whose turn it is to migrate runs with --storage-migration=Off"));
@@ -106,7 +110,7 @@ static bool is_too_early(const struct migration_facts *f, const struct migration
 
 bool migration_is_due(const struct migration_facts *f, const struct migration *failed, int64_t now_s)
 {
-	return f->mode == STORAGE_MIGRATION_AUTO && f->kind && f->common && f->n_others > 0 && f->n_unknown == 0 &&
+	return f->mode == STORAGE_MIGRATION_AUTO && f->kind && !f->kind->hook && f->common && f->n_others > 0 && f->n_unknown == 0 &&
 		!is_too_early(f, failed, now_s);
 }
 

@@ -84,7 +84,10 @@ static const struct kind *kind_of(struct migrator *m, const struct migration *wh
 {
 	const struct kind *k = kind_by_hub(what->group, what->resource);
 
-	return k && kind_has_version(k, m->options.is_standalone) ? k : NULL;
+	if (!k) {
+		return kinds_by_hub(m->defined, what->group, what->resource);
+	}
+	return kind_has_version(k, m->options.is_standalone) ? k : NULL;
 }
 
 static struct migration_facts facts_of(
@@ -92,10 +95,15 @@ static struct migration_facts facts_of(
 {
 	struct migration_facts f = {.kind = k, .mode = m->options.mode};
 	struct cache_census census;
-	const struct version *common = view_common(view, k);
 	cache_census(m->options.cache, k, &census);
-	f.common = agreement_common(m->options.agreement, k) == common ? common : NULL;
-	f.disagreement = common ? STR("this server is not certain of its own registration") : view_disagreement(view, k, a);
+	if (k->life) {
+		f.common = kind_storage_version(k); /* a definition says so to all replicas, and guards what they write */
+	} else {
+		const struct version *common = view_common(view, k);
+		f.common = agreement_common(m->options.agreement, k) == common ? common : NULL;
+		f.disagreement =
+			common ? STR("this server is not certain of its own registration") : view_disagreement(view, k, a);
+	}
 	f.n_total = census_total(&census, k);
 	f.n_others = f.common ? census_others(&census, k, f.common) : 0;
 	f.n_unknown = (int64_t)census.n_unknown;
@@ -125,7 +133,7 @@ static void note_end(struct migrator *m, const struct migration *what, const str
 	migrator_notice(m, has_failed, "StorageMigration " STR_FMT " has %s: %" PRId64 " objects rewritten%s" STR_FMT,
 		STR_ARG(what->name), has_failed ? "failed" : "succeeded", r->n_migrated, r->message.n ? "; " : "",
 		STR_ARG(r->message));
-	if (k) {
+	if (k && !k->life) {
 		m->is_report_due[k->index] = true;
 		m->migrations_at_ms = 0;
 	}
@@ -210,6 +218,50 @@ bool migrations_report(struct migrator *m, enum migration_state state, struct st
 	return is_done;
 }
 
+/* ---- the stored versions of a definition ----
+ *
+ * As upstream's controller does: a migration that somebody has asked for ends with one stored version. Where nobody has,
+ * users take the old ones out of the status themselves, as they must with kube-apiserver. */
+
+static bool has_one_version(const struct json *list, const char *name)
+{
+	return json_is(list, JSON_ARRAY) && list->n == 1 && str_is(json_text(list->items[0]), name);
+}
+
+/* The definition still describes the kind of the run: its revision guards the write. */
+static bool definition_settle_versions(struct migrator *m, const struct cached *definition, struct arena *a)
+{
+	struct json *versions = json_array(a), *status;
+	struct object *o;
+
+	if (cached_object(&o, definition, a)) {
+		return false;
+	}
+	if (has_one_version(json_gets(object_status(o), "storedVersions"), m->run.version->name)) {
+		return true;
+	}
+	json_append(a, versions, json_string(a, str_of(m->run.version->name)));
+	status = json_copy(a, object_status(o));
+	json_set(a, status, STR("storedVersions"), versions);
+	const struct record r = {.kind = m->definitions, .old = definition, .status = status};
+	return record_put(m, &r, a) && false; /* the kind has another revision now, which the next look has */
+}
+
+bool migrations_are_settled(struct migrator *m)
+{
+	const struct kind_life *life = m->run.kind->life;
+	_cleanup_(arena_done) struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	if (!life || m->run.is_automatic) {
+		return true;
+	}
+	_cleanup_(cached_unrefp) struct cached *definition =
+		cache_get(m->options.cache, m->definitions, STR(""), life->definition);
+	bool is_same = definition && !kind_is_over(m->run.kind) && definition->revision == atomic_load(&life->revision);
+	return is_same && definition_settle_versions(m, definition, &a);
+}
+
 /* ---- one after the other ---- */
 
 static void stop_run(struct migrator *m, const struct item *item, const struct migration_verdict *v, struct arena *a)
@@ -227,7 +279,7 @@ static void start_run(struct migrator *m, const struct item *item, const struct 
 	if (!migration_say_state(m, item, MIGRATION_RUNNING, v, f, a)) {
 		return;
 	}
-	run_begin(m, &item->migration, f);
+	run_begin(m, &item->migration, f, item->is_automatic);
 	migrator_notice(m, false,
 		"StorageMigration " STR_FMT ": " STR_FMT " are stored in " STR_FMT ", %" PRId64 " of %" PRId64
 		" in another version",
@@ -273,6 +325,9 @@ static void migration_create_if_due(
 	struct migration read;
 	struct object *o;
 
+	if (!migration_is_due(f, NULL, clock_wall_s())) {
+		return; /* as nearly always: of ten thousand kinds, too */
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (kind_of(m, &items[i].migration) != f->kind) {
 			continue;
@@ -290,21 +345,33 @@ static void migration_create_if_due(
 	}
 }
 
+/* Counts one more of that kind. Migrations of kinds that are gone count together. */
+static bool is_kept(struct map *n_kept, const struct kind *k, struct arena *a)
+{
+	struct str name = k ? kind_group_resource(k, a) : STR("");
+	uintptr_t n = (uintptr_t)map_get(n_kept, name) + 1;
+
+	map_set(n_kept, name, (void *)n, NULL);
+	return n <= MIGRATIONS_KEPT;
+}
+
 /* A migration with a finalizer stays: somebody wants to see it. */
 static void remove_old(struct migrator *m, const struct item *items, size_t n, struct arena *a)
 {
-	unsigned n_kept[KIND_COUNT_MAX] = {0};
+	struct map n_kept;
 
+	map_init(&n_kept, SIZE_MAX);
 	for (size_t i = n; i-- > 0 && migrator_goes_on(m);) {
-		const struct kind *k = kind_of(m, &items[i].migration);
 		struct object *o;
-		if (!k || !items[i].is_automatic || !items[i].migration.has_ended || ++n_kept[k->index] <= MIGRATIONS_KEPT) {
+		if (!items[i].is_automatic || !items[i].migration.has_ended ||
+			is_kept(&n_kept, kind_of(m, &items[i].migration), a)) {
 			continue;
 		}
 		if (cached_object(&o, items[i].cached, a) == 0 && !o->meta.finalizers) {
 			record_remove(m, items[i].cached, a);
 		}
 	}
+	map_done(&n_kept);
 }
 
 void migrations_tend(struct migrator *m, const struct agreement_view *view, struct arena *a)
@@ -322,12 +389,17 @@ void migrations_tend(struct migrator *m, const struct agreement_view *view, stru
 	}
 	for (size_t i = 0; i < n && migrator_goes_on(m); i++) {
 		const struct kind *k = kind_of(m, &items[i].migration);
-		migrations_item(m, &items[i], k ? &facts[k->index] : &nothing, a);
+		const struct migration_facts of_custom = k && k->life ? facts_of(m, view, k, a) : nothing;
+		migrations_item(m, &items[i], k && !k->life ? &facts[k->index] : &of_custom, a);
 	}
 	for (size_t i = 0; i < kind_count() && migrator_goes_on(m); i++) {
 		if (facts[i].kind) {
 			migration_create_if_due(m, &facts[i], items, n, a);
 		}
+	}
+	for (size_t i = 0; i < kinds_count(m->defined) && migrator_goes_on(m); i++) {
+		const struct migration_facts f = facts_of(m, view, kinds_at(m->defined, i), a);
+		migration_create_if_due(m, &f, items, n, a);
 	}
 	remove_old(m, items, n, a);
 }

@@ -439,10 +439,12 @@ static void migrator_look(struct migrator *m)
 		return;
 	}
 	arena_init(&a, SIZE_MAX);
+	m->defined = cache_kinds(m->options.cache);
 	migrations_tend(m, view, &a);
 	if (migrator_goes_on(m)) {
 		reports_update(m, view, &a);
 	}
+	m->defined = kinds_unref(m->defined);
 	arena_done(&a);
 }
 
@@ -550,7 +552,8 @@ static void find_kinds(struct migrator *m)
 {
 	m->versions = kind_by_hub(STR("annals.dev"), STR("storageversions"));
 	m->migrations = kind_by_hub(STR("annals.dev"), STR("storagemigrations"));
-	assert(m->versions && m->migrations);
+	m->definitions = kind_by_hub(STR("apiextensions.k8s.io"), STR("customresourcedefinitions"));
+	assert(m->versions && m->migrations && m->definitions);
 	m->fields[FIELD_GROUP] = field_of(m->migrations, "spec.resource.group");
 	m->fields[FIELD_RESOURCE] = field_of(m->migrations, "spec.resource.resource");
 	m->fields[FIELD_STATE] = field_of(m->migrations, "status.state");
@@ -614,10 +617,10 @@ static void write_objects(struct migrator *m, struct buf *out)
 
 	arena_init(&a, SIZE_MAX);
 	exposition_head(out, "annals_storage_migration_objects_total", "counter",
-		"Objects that were rewritten, or found changed when they were to be.");
-	for (size_t i = 0; i < kind_count(); i++) {
+		"Objects that were rewritten, or found changed when they were to be. Custom resources count together.");
+	for (size_t i = 0; i < SLOTS; i++) {
 		uint64_t n = m->counts.n_rewritten[i], n_conflicts = m->counts.n_conflicts[i];
-		struct str resource = kind_group_resource(kind_at(i), &a);
+		struct str resource = i == SLOT_CUSTOM ? STR("custom") : n || n_conflicts ? kind_group_resource(kind_at(i), &a) : STR("");
 		if (n || n_conflicts) {
 			buf_printf(out,
 				"annals_storage_migration_objects_total{resource=\"" STR_FMT "\",result=\"rewritten\"} %" PRIu64

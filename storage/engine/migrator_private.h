@@ -15,9 +15,16 @@ enum {
 
 enum { FIELD_GROUP, FIELD_RESOURCE, FIELD_STATE, FIELDS };
 
+/* The place of a kind among counts: one for all kinds that definitions describe. */
+enum { SLOT_CUSTOM = KIND_COUNT_MAX, SLOTS };
+static inline size_t migration_slot(const struct kind *k)
+{
+	return k->life ? SLOT_CUSTOM : k->index;
+}
+
 /* Counted for /metrics. */
 struct migration_counts {
-	_Atomic uint64_t n_rewritten[KIND_COUNT_MAX], n_conflicts[KIND_COUNT_MAX];
+	_Atomic uint64_t n_rewritten[SLOTS], n_conflicts[SLOTS];
 	_Atomic uint64_t n_rounds, n_looks; /* rounds of the thread, and those in which it looked at everything */
 	_Atomic uint64_t n_batches, n_succeeded, n_failed, running_ms;
 	_Atomic bool is_holding, is_running;
@@ -33,14 +40,15 @@ struct run_left {
 struct run {
 	struct arena arena; /* of its texts */
 	struct str name, uid;
-	const struct kind *kind; /* NULL: none is */
+	const struct kind *kind; /* a reference; NULL: none is */
 	const struct version *version;
 	struct buf at;               /* NAMESPACE/NAME of the last object that is done with; empty: none yet */
 	struct run_left oversized;   /* which etcd refused for their size */
 	struct run_left unencodable; /* which cannot be read, or said in the version */
 	int64_t n_moved;             /* rewritten or conflicting in this pass */
 	int64_t n_migrated, n_conflicts;
-	bool is_at_end;  /* of a pass */
+	bool is_automatic; /* nobody has asked for it, so no object may lose a field */
+	bool is_at_end;    /* of a pass */
 	bool is_stalled; /* etcd refuses to write: the log says so */
 	int64_t next_ms, recorded_ms, since_ms;
 };
@@ -48,6 +56,8 @@ struct run {
 struct migrator {
 	struct migrator_options options;
 	const struct kind *versions, *migrations; /* our own */
+	const struct kind *definitions;           /* of CustomResourceDefinitions */
+	struct kinds *defined;                    /* the kinds that definitions describe, while everything is looked at */
 	size_t fields[FIELDS];                    /* where a StorageMigration's are among struct cached's values */
 	struct arena arena;
 	struct str lock_key, replicas_key, replicas_end;
@@ -114,12 +124,14 @@ void reports_update(struct migrator *m, const struct agreement_view *view, struc
 /* ---- migrations.c: StorageMigrations ---- */
 
 void migrations_tend(struct migrator *m, const struct agreement_view *view, struct arena *a);
+/* Has a user asked for the present run? Of a kind that a definition describes, its stored versions are settled then. */
+bool migrations_are_settled(struct migrator *m);
 /* Says how far the present run is, or that it has ended, and ends it then. guard as in struct record. */
 bool migrations_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard);
 
 /* ---- rewrite.c ---- */
 
-void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f);
+void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f, bool is_automatic);
 void run_end(struct migrator *m);
 void run_step(struct migrator *m);
 

@@ -48,11 +48,11 @@ static void run_pause(struct migrator *m)
 	m->run.next_ms = clock_mono_ms() + m->options.poll_ms / 2;
 }
 
-void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f)
+void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f, bool is_automatic)
 {
 	struct run *r = &m->run;
 
-	*r = (struct run){.kind = f->kind, .version = f->common, .since_ms = clock_mono_ms()};
+	*r = (struct run){.kind = kind_ref(f->kind), .version = f->common, .since_ms = clock_mono_ms()};
 	arena_init(&r->arena, (size_t)1 << 20);
 	buf_init(&r->at, KEY_MAX);
 	buf_init(&r->oversized.first, KEY_MAX);
@@ -61,6 +61,7 @@ void run_begin(struct migrator *m, const struct migration *what, const struct mi
 	r->uid = arena_dup(&r->arena, what->uid);
 	r->n_migrated = what->n_migrated;
 	r->n_conflicts = what->n_conflicts;
+	r->is_automatic = is_automatic;
 	buf_add_str(&r->at, what->progress);
 	m->counts.is_running = true;
 }
@@ -76,7 +77,7 @@ void run_end(struct migrator *m)
 		buf_done(&r->oversized.first);
 		buf_done(&r->unencodable.first);
 		arena_done(&r->arena);
-		r->kind = NULL;
+		r->kind = kind_unref(r->kind);
 	}
 }
 
@@ -113,13 +114,37 @@ static size_t batch_limit(const struct migrator *m)
 	return rate > 0 ? MIN((size_t)BATCH_MAX, (size_t)MAX(rate / BATCHES_A_SECOND, 1)) : BATCH_MAX;
 }
 
+/* Would the object lose fields that clients of its present version see? Of a kind that a definition describes, the new version may lack some. They are
+ * not shown any more, but come back when the definition is put back, as long as the text in etcd stays. */
+static bool moved_loses_fields(const struct moved *moved, const struct version *version, struct arena *a)
+{
+	const struct kind *k = moved->object->kind;
+	const struct version *present = moved->object->stored_version;
+	struct json *whole;
+	size_t at;
+
+	if (!k->narrow || !present->is_narrowed) {
+		return false;
+	}
+	if (json_parse(&whole, a, cached_as_stored(moved->object, a), object_stored_limits(), &at)) {
+		return true;
+	}
+	return !version_knows(k, version, k->narrow(k, present, whole, a), a);
+}
+
 static bool moved_encode(struct moved *moved, const struct version *version, struct arena *a)
 {
 	_cleanup_(buf_done) struct buf text;
 	struct object *o;
 
 	buf_init(&text, SIZE_MAX / 2);
-	if (cached_object(&o, moved->object, a) || !object_encode_stored(&text, o, version)) {
+	if (cached_object(&o, moved->object, a)) {
+		return false;
+	}
+	if (o->kind->settle) {
+		o->kind->settle(o, a); /* as any write of it does */
+	}
+	if (!object_encode_stored(&text, o, version)) {
 		return false;
 	}
 	moved->read = o;
@@ -134,7 +159,8 @@ static bool batch_add(struct migrator *m, struct batch *b, const struct cached *
 	struct moved *moved = arena_new(&b->arena, struct moved);
 
 	moved->object = o;
-	if (!moved_encode(moved, m->run.version, &b->arena)) {
+	bool is_kept = m->run.is_automatic && moved_loses_fields(moved, m->run.version, &b->arena);
+	if (is_kept || !moved_encode(moved, m->run.version, &b->arena)) {
 		if (b->n_unencodable++ == 0) {
 			b->unencodable = rest_of(o, &b->arena);
 		}
@@ -178,7 +204,7 @@ static void batch_drop(struct migrator *m, struct batch *b, size_t i)
 	b->moved[i] = b->moved[--b->n];
 	m->run.n_conflicts++;
 	m->run.n_moved++;
-	m->counts.n_conflicts[m->run.kind->index]++;
+	m->counts.n_conflicts[migration_slot(m->run.kind)]++;
 }
 
 /* Only etcd knows under which lease an object is. */
@@ -238,7 +264,7 @@ static void batch_finish(struct migrator *m, struct batch *b, size_t i)
 
 	r->n_migrated++;
 	r->n_moved++;
-	m->counts.n_rewritten[r->kind->index]++;
+	m->counts.n_rewritten[migration_slot(r->kind)]++;
 	b->moved[i] = b->moved[--b->n];
 }
 
@@ -338,13 +364,24 @@ static void run_advance(struct migrator *m, const struct batch *b)
 	r->is_stalled = false;
 }
 
+/* The version of a kind that a definition describes is in the definition, which guards the write (storage/engine/plan.h). */
+static bool run_may_write(struct migrator *m, struct agreement_ticket *ret)
+{
+	const struct run *r = &m->run;
+
+	if (r->kind->life) {
+		*ret = (struct agreement_ticket){.version = r->version};
+		return true;
+	}
+	return agreement_write(m->options.agreement, r->kind, ret, NULL) == AGREEMENT_MAY_WRITE && ret->version == r->version;
+}
+
 static void run_batch(struct migrator *m)
 {
 	struct run *r = &m->run;
 	struct batch b = {0};
 
-	if (agreement_write(m->options.agreement, r->kind, &b.ticket, NULL) != AGREEMENT_MAY_WRITE ||
-		b.ticket.version != r->version) {
+	if (!run_may_write(m, &b.ticket)) {
 		m->migrations_at_ms = 0; /* which says what is waited for */
 		run_pause(m);
 		return;
@@ -387,14 +424,27 @@ static bool run_is_stuck(const struct run *r)
 	return r->oversized.n + r->unencodable.n > 0 && r->n_moved == 0;
 }
 
-/* No replica has changed its version since the view: from then on, everybody has written the same version. */
-static bool run_conclude(struct migrator *m, const struct agreement_view *view, const struct cache_census *census)
+/* No replica has changed its version since the view: from then on, everybody has written the same version. Of a kind that a definition
+ * describes, the definition has not changed. */
+static struct storage_compare run_unchanged(struct migrator *m, const struct agreement_view *view)
 {
-	struct storage_compare unchanged = {.target = COMPARE_MOD,
+	const struct kind_life *life = m->run.kind->life;
+
+	if (life) {
+		const struct object_id id = {m->definitions, STR(""), life->definition};
+		return storage_compare_mod(
+			object_id_key(&id, m->options.prefix, &m->run.arena), atomic_load(&life->revision));
+	}
+	return (struct storage_compare){.target = COMPARE_MOD,
 		.result = COMPARE_LESS,
 		.key = m->replicas_key,
 		.range_end = m->replicas_end,
 		.number = view_revision(view) + 1};
+}
+
+static bool run_conclude(struct migrator *m, const struct agreement_view *view, const struct cache_census *census)
+{
+	struct storage_compare unchanged = run_unchanged(m, view);
 	struct str text = {NULL, 0};
 
 	if (census->n_unreadable > 0) {
@@ -409,7 +459,10 @@ static void run_fail(struct migrator *m)
 	struct run *r = &m->run;
 
 	struct str large = left_describe(&r->oversized, "are too large to be written again", &r->arena);
-	struct str odd = left_describe(&r->unencodable, "cannot be encoded in another version", &r->arena);
+	struct str odd = left_describe(&r->unencodable,
+		r->kind->life && r->is_automatic ? "have fields that the storage version lacks: a StorageMigration of your own drops them"
+						 : "cannot be encoded in another version",
+		&r->arena);
 
 	migrations_report(m, MIGRATION_FAILED,
 		arena_printf(&r->arena, STR_FMT "%s" STR_FMT, STR_ARG(large), large.n && odd.n ? "; " : "", STR_ARG(odd)),
@@ -422,7 +475,8 @@ static void run_finish(struct migrator *m)
 	_cleanup_(agreement_view_unrefp) struct agreement_view *view = agreement_view(m->options.agreement);
 	struct cache_census census;
 
-	if (!view || view_common(view, r->kind) != r->version || !migrator_lock_await_cache(m, 0)) {
+	bool is_common = view && (r->kind->life || view_common(view, r->kind) == r->version);
+	if (!is_common || !migrator_lock_await_cache(m, 0)) {
 		run_pause(m);
 		return;
 	}
@@ -432,7 +486,7 @@ static void run_finish(struct migrator *m)
 		run_fail(m);
 	} else if (has_others) {
 		run_begin_again(m);
-	} else if (census.revision < view_revision(view) || !run_conclude(m, view, &census)) {
+	} else if (census.revision < view_revision(view) || !migrations_are_settled(m) || !run_conclude(m, view, &census)) {
 		run_pause(m);
 	}
 }
@@ -440,7 +494,10 @@ static void run_finish(struct migrator *m)
 void run_step(struct migrator *m)
 {
 	assert(m->run.kind && m->lock_revision);
-	if (m->run.is_at_end) {
+	if (kind_is_over(m->run.kind)) {
+		run_end(m); /* the next look finds the kind that has taken its place, or none */
+		m->migrations_at_ms = 0;
+	} else if (m->run.is_at_end) {
 		run_finish(m);
 	} else {
 		run_batch(m);

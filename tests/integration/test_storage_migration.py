@@ -1,12 +1,14 @@
 """Objects that are stored in another version than all servers write now: who rewrites them, when, and what nobody may notice of it."""
 
 import base64
+import concurrent.futures
 import json
 import os
 import pty
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -102,11 +104,11 @@ def wait_state(server, wanted, resource="dependents"):
     return retry_until(look, f"{resource} {wanted}: {migrations(server, resource)}")[-1]
 
 
-def wait_running(server, least):
+def wait_running(server, least, resource="dependents"):
     """While a migration runs: once it says that it has rewritten so many, and not yet all."""
 
     def look():
-        found = migrations(server)
+        found = migrations(server, resource)
         return found and state(found[0]) == "Running" and found[0]["status"]["objects"]["migrated"] >= least and found[0]
 
     return retry_until(look, "a migration under way")
@@ -280,6 +282,157 @@ def test_another_version_ends_a_migration(world):
     assert condition(failed, "Failed")["message"] == "it began to store objects in annals.dev/v1, and now all replicas store annals.dev/v1beta1"
     wait_state(server, "Succeeded")
     assert world.versions() == {"annals.dev/v1beta1"}
+
+
+DEFINITIONS, WIDGETS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/{}/namespaces/default/widgets"
+WIDGET_KEYS = "example.com/widgets/default"
+SPEC = {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+    "size": {"type": "integer"}, "color": {"type": "string"}, "mark": {"type": "string"}}}}}
+
+
+def definition(stored, lacks=(), **more):
+    """Two versions. The second one has a default, and may lack fields."""
+    spec = {name: kind for name, kind in (("size", {"type": "integer"}), ("color", {"type": "string"}), ("mark", {"type": "string", "default": "x"})) if name not in lacks}
+    versions = [{"name": name, "served": True, "storage": name == stored, "schema": {"openAPIV3Schema": schema}} for name, schema in (
+        ("v1", SPEC), ("v2", {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}))]
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com", **more},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}, "versions": versions}}
+
+
+def widget(name, version="v1", **spec):
+    return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": name, "labels": {"of": "test"}}, "spec": {"size": 1, **spec}}
+
+
+def restore_version(server, stored, lacks=()):
+    done = server.patch(f"{DEFINITIONS}/widgets.example.com", {"spec": definition(stored, lacks)["spec"]}, "application/merge-patch+json")
+    assert done.status == 200, done
+    return done.json
+
+
+def stored_versions(server):
+    return server.get(f"{DEFINITIONS}/widgets.example.com").json["status"]["storedVersions"]
+
+
+def test_objects_of_a_definition_follow_its_storage_version(world):
+    server = world.server()
+    assert server.post(DEFINITIONS, definition("v1")).status == 201
+    for i in range(N):
+        assert server.post(WIDGETS.format("v1"), widget(f"w{i:02}", color="red")).status == 201
+    before = {item["metadata"]["name"]: item["metadata"] for item in server.get(WIDGETS.format("v1")).json["items"]}
+    assert restore_version(server, "v2")["status"]["storedVersions"] == ["v1", "v2"]
+    seen = server.get(WIDGETS.format("v2")).json["items"]
+    done = wait_state(server, "Succeeded", "widgets")
+    assert done["status"]["objects"] == {"total": N, "migrated": N, "remaining": 0, "conflicts": 0} and done["status"]["storageVersion"] == "example.com/v2"
+    assert world.versions(WIDGET_KEYS) == {"example.com/v2"}
+    assert world.stored(WIDGET_KEYS)["w07"]["value"]["spec"] == {"color": "red", "mark": "x", "size": 1}
+    # It is no change: what clients see is as before, and nobody is named for it.
+    assert [without_version(item) for item in seen] == shown(server, WIDGETS.format("v2"))
+    for item in server.get(WIDGETS.format("v2")).json["items"]:
+        assert {**item["metadata"], "resourceVersion": ""} == {**before[item["metadata"]["name"]], "resourceVersion": ""}
+    assert len(migrations(server, "widgets")) == 1, "that was all"
+    # Nobody has asked for it, so users take the old version out, as with kube-apiserver.
+    assert stored_versions(server) == ["v1", "v2"]
+    assert server.patch(f"{DEFINITIONS}/widgets.example.com/status", {"status": {"storedVersions": ["v2"]}}, "application/merge-patch+json").status == 200
+    gone = server.patch(f"{DEFINITIONS}/widgets.example.com", {"spec": {"versions": definition("v2")["spec"]["versions"][1:]}}, "application/merge-patch+json")
+    assert gone.status == 200 and server.get(f"{WIDGETS.format('v2')}/w07").json["spec"] == {"color": "red", "mark": "x", "size": 1}
+    assert 'objects_total{resource="custom",result="rewritten"} 60' in server.get("/metrics").text
+
+
+def test_objects_of_a_definition_follow_under_writers(world):
+    """Two servers, writers at both, and the storage version to and fro. No write is lost, and in the end all are stored alike."""
+    servers = [world.server(), world.server()]
+    assert servers[0].post(DEFINITIONS, definition("v1")).status == 201
+    names = [f"w{i:02}" for i in range(N)]
+    for name in names:
+        assert servers[0].post(WIDGETS.format("v1"), widget(name)).status == 201
+    written = dict.fromkeys(names, 1)
+    is_over = threading.Event()
+
+    def write(part):
+        size = 1
+        while not is_over.is_set():
+            size += 1
+            for i, name in enumerate(names[part::2]):
+                answer = servers[i % 2].patch(f"{WIDGETS.format('v1v2'[size % 2 * 2:][:2])}/{name}", {"spec": {"size": size}}, "application/merge-patch+json")
+                assert answer.status in (200, 409, 429, 504), answer
+                written[name] = size if answer.status == 200 else written[name]
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, part) for part in range(2)]
+        try:
+            for i, stored in enumerate(("v2", "v1", "v2")):
+                restore_version(servers[0], stored)
+                retry_until(lambda i=i, stored=stored: len([each for each in migrations(servers[0], "widgets") or [] if state(each) == "Succeeded"
+                                                            and each["status"]["storageVersion"] == f"example.com/{stored}"]) > i // 2, f"all in {stored}")
+        finally:
+            is_over.set()
+        for writer in writers:
+            writer.result()
+    retry_until(lambda: world.versions(WIDGET_KEYS) == {"example.com/v2"}, "all objects in one version")
+    assert {name: kv["value"]["spec"]["size"] for name, kv in world.stored(WIDGET_KEYS).items()} == written
+    assert {state(each) for each in migrations(servers[0], "widgets")} <= {"Succeeded", "Failed"}
+    assert not [each for each in migrations(servers[0], "widgets") if state(each) == "Failed" and condition(each, "Failed")["reason"] != "StorageVersionChanged"]
+
+
+def test_a_migration_that_was_asked_for_settles_the_stored_versions(world):
+    server = world.server("--storage-migration=Manual", SLOWLY)
+    assert server.post(DEFINITIONS, definition("v1")).status == 201
+    for name in "abc":
+        assert server.post(WIDGETS.format("v1"), widget(name)).status == 201
+    restore_version(server, "v2")
+    assert server.post(MIGRATIONS, migration("widgets", "example.com")).status == 201
+    assert wait_running(server, 1, "widgets")
+    # Labels make no other kind: the migration goes on. Another storage version ends it.
+    assert server.patch(f"{DEFINITIONS}/widgets.example.com", {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json").status == 200
+    wait_state(server, "Succeeded", "widgets")
+    assert world.versions(WIDGET_KEYS) == {"example.com/v2"} and stored_versions(server) == ["v2"]
+    assert server.get(f"{DEFINITIONS}/widgets.example.com").json["metadata"]["generation"] == 2
+    restore_version(server, "v1")
+    assert server.post(MIGRATIONS, migration("widgets", "example.com", "back")).status == 201
+    retry_until(lambda: world.versions(WIDGET_KEYS) == {"example.com/v1", "example.com/v2"}, "some in v1")
+    restore_version(server, "v2")
+    failed = wait_state(server, "Failed", "widgets")
+    assert condition(failed, "Failed")["reason"] == "StorageVersionChanged" and stored_versions(server) == ["v2", "v1"]
+    # Its definition goes, and with it what there was to do.
+    assert server.post(MIGRATIONS, migration("widgets", "example.com", "last")).status == 201
+    assert server.delete(f"{DEFINITIONS}/widgets.example.com").status == 200
+    retry_until(lambda: server.get(f"{DEFINITIONS}/widgets.example.com").status == 404, "the end of the definition")
+    retry_until(lambda: {state(each) for each in migrations(server, "widgets")} <= {"Succeeded", "Failed"}, "the end of the migration")
+    assert server.post(MIGRATIONS, migration("widgets", "example.com", "none")).status == 201
+    retry_until(lambda: state(server.get(f"{MIGRATIONS}/none").json) == "Failed", "a failure")
+
+
+def test_objects_of_a_definition_lose_no_field_by_themselves(world):
+    """A storage version that lacks a field may be a mistake: nothing is lost until somebody writes an object, or asks for a migration."""
+    server = world.server()
+    assert server.post(DEFINITIONS, definition("v1")).status == 201
+    for name, fields in (("plain", {}), ("red", {"color": "red"})):
+        assert server.post(WIDGETS.format("v1"), widget(name, **fields)).status == 201
+    restore_version(server, "v2", lacks=("color",))
+    failed = wait_state(server, "Failed", "widgets")
+    assert "1 objects have fields that the storage version lacks: a StorageMigration of your own drops them, such as default/red" in condition(failed, "Failed")["message"]
+    assert {name: kv["value"]["apiVersion"] for name, kv in world.stored(WIDGET_KEYS).items()} == {"plain": "example.com/v2", "red": "example.com/v1"}
+    assert "color" not in server.get(f"{WIDGETS.format('v2')}/red").json["spec"]
+    restore_version(server, "v1", lacks=("color",))
+    assert server.get(f"{WIDGETS.format('v1')}/red").json["spec"]["color"] == "red", "it was a mistake"
+    restore_version(server, "v2", lacks=("color",))
+    assert server.post(MIGRATIONS, migration("widgets", "example.com", "yes")).status == 201
+    retry_until(lambda: state(server.get(f"{MIGRATIONS}/yes").json) == "Succeeded", "the migration")
+    assert world.stored(WIDGET_KEYS)["red"]["value"]["spec"] == {"mark": "x", "size": 1} and stored_versions(server) == ["v2"]
+
+
+def test_killed_server_is_taken_up_with_objects_of_a_definition(world):
+    first = world.server(SLOWLY)
+    assert first.post(DEFINITIONS, definition("v1")).status == 201
+    for i in range(6):
+        assert first.post(WIDGETS.format("v1"), widget(f"w{i}")).status == 201
+    restore_version(first, "v2")
+    wait_running(first, 2, "widgets")
+    world.kill(first)
+    assert world.versions(WIDGET_KEYS) == {"example.com/v1", "example.com/v2"}
+    second = world.server()
+    done = wait_state(second, "Succeeded", "widgets")
+    assert world.versions(WIDGET_KEYS) == {"example.com/v2"} and done["status"]["objects"]["remaining"] == 0
 
 
 def test_storageversions_can_only_be_read(world):

@@ -12,6 +12,8 @@ static void test_storagemigration__names_a_stored_resource(void **state)
 		{DEPENDENTS, NULL, NULL},
 		{OF("{\"group\":\"\",\"resource\":\"namespaces\"}"), NULL, NULL},
 		{OF("{\"resource\":\"namespaces\"}"), NULL, NULL},
+		{OF("{\"group\":\"example.com\",\"resource\":\"widgets\"}"), NULL, NULL},
+		{OF("{\"group\":\"example\",\"resource\":\"widgets\"}"), "spec.resource", unknown},
 		{"{}", "spec.resource.resource", "resource is required to be set"},
 		{OF("{\"group\":\"annals.dev\"}"), "spec.resource.resource", "resource is required to be set"},
 		{OF("{\"group\":\"annals.dev\",\"resource\":\"toys\"}"), "spec.resource", unknown},
