@@ -4,7 +4,8 @@
  *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
  *   PREFIX/objects/-/bases/NAME                     a text that stored texts continue (api/model/packed.h); before all objects
  *   PREFIX/references/GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME
- *                                                   that the object named last refers to the one named first (api/model/reference.h); its uid
+ *                                                   that the object named last refers to the one named first (api/model/reference.h); its uid.
+ *                                                   Without a namespace that part is empty; in another one, the last part is NAMESPACE/NAME
  *   PREFIX/history/NAMESPACE/UID/digest/DIGEST/NAME  that the revision NAME, whose controller has that uid, holds the state of that digest
  *   PREFIX/history/NAMESPACE/UID/number/NUMBER/NAME  that it has that number (api/model/history.h); both: its own uid
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
@@ -30,6 +31,7 @@ struct str key_bases(struct arena *a, struct str prefix);          /* PREFIX/obj
 /* Returns the directory of all references to an object; it ends with a slash. */
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
+/* name: NAME, or NAMESPACE/NAME of an object in another namespace than the one that is referred to. */
 struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name);
 /* Escapes a uid, which clients choose: with a slash in it, it would name another object's keys. */
 struct str key_escape(struct arena *a, struct str s);

@@ -231,6 +231,7 @@ static void custom_validate(const struct object *o, struct field_errors *errors)
 	if (judged_of(&j, o)) {
 		schema_validate(j.schema, j.scale, object_to_json(o, j.version, errors->arena), errors);
 	}
+	declared_check_references(&custom_of(o->kind)->declared, o, errors);
 }
 
 static void custom_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
@@ -242,6 +243,7 @@ static void custom_validate_update(const struct object *o, const struct object *
 			object_to_json(old, j.version, errors->arena), errors);
 	}
 	declared_check(&custom_of(o->kind)->declared, o, old, errors);
+	declared_check_references(&custom_of(o->kind)->declared, o, errors);
 }
 
 static void custom_validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
@@ -327,6 +329,24 @@ static void custom_merge_status(struct object *stored, const struct object *sent
 {
 	set_status(stored, object_status(sent), a);
 	stored->version = sent->version;
+}
+
+/* ---- references ---- */
+
+static size_t custom_references(const struct object *o, struct reference ret[REFERENCES_MAX])
+{
+	return declared_references(&custom_of(o->kind)->declared, o, ret);
+}
+
+static bool custom_needs_references(const struct object *o _unused_)
+{
+	return true;
+}
+
+static size_t custom_needs(
+	const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a _unused_)
+{
+	return declared_needs(&custom_of(o->kind)->declared, o, old, ret);
 }
 
 /* ---- the subresource scale ---- */
@@ -796,6 +816,12 @@ static bool make(struct maker *m, const struct object *definition)
 	m->c->generation = definition->meta.generation;
 	m->c->accepted = text_of(m->names, m->a);
 	declared_read(&m->c->declared, definition, m->a);
+	if (m->c->declared.n_references > 0) {
+		k->reference_fields = m->c->declared.fields;
+		k->references = custom_references;
+		k->needs_references = custom_needs_references;
+		k->needs = custom_needs;
+	}
 	m->c->life.definition = arena_dup(m->a, definition->meta.name);
 	m->c->life.definition_uid = arena_dup(m->a, definition->meta.uid);
 	make_hook(m);

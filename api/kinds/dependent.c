@@ -322,8 +322,8 @@ static struct json *beta_to_hub(const struct json *sent, const struct json *stor
 /* ---- rules ---- */
 
 static const struct reference_field reference_fields[] = {
-	{"spec.providers.", "annals.dev", "providers", "Provider"},
-	{"spec.controllerRevisions.", "annals.dev", "controllerrevisions", "ControllerRevision"},
+	{"spec.providers.", "annals.dev", "providers", "Provider", REFERENCE_BESIDE},
+	{"spec.controllerRevisions.", "annals.dev", "controllerrevisions", "ControllerRevision", REFERENCE_BESIDE},
 	{0},
 };
 
@@ -344,7 +344,7 @@ static size_t references(const struct object *o, struct reference ret[REFERENCES
 	for (uint32_t i = 0; n < REFERENCES_MAX && (r = list_item(list, i)); i++) {
 		const struct reference_field *f = field_of_kind(member_text(r, "kind"));
 		if (f) {
-			ret[n++] = (struct reference){f, member_text(r, "name")};
+			ret[n++] = (struct reference){.field = f, .name = member_text(r, "name")};
 		}
 	}
 	return n;

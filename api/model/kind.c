@@ -325,10 +325,29 @@ const struct reference_field *kind_reference_to(
 {
 	const struct reference_field *f = after ? after + 1 : k->reference_fields;
 
-	while (f && f->prefix && kind_by_hub(str_of(f->group), str_of(f->resource)) != target) {
+	while (f && f->prefix &&
+		!(strcmp(f->group, target->versions[0].group) == 0 && strcmp(f->resource, target->resource) == 0)) {
 		f++;
 	}
 	return f && f->prefix ? f : NULL;
+}
+
+const struct kind *kind_by_any_group(struct str group, struct str resource)
+{
+	for (size_t i = 0; i < n_kinds; i++) {
+		for (size_t k = 0; str_is(resource, built_in[i]->resource) && k < built_in[i]->n_versions; k++) {
+			if (str_is(group, built_in[i]->versions[k].group)) {
+				return built_in[i];
+			}
+		}
+	}
+	return NULL;
+}
+
+struct str reference_path(const struct reference_field *f, struct str ns, struct str name, struct arena *a)
+{
+	return f->scope == REFERENCE_NAMED ? arena_printf(a, "%s" STR_FMT "/" STR_FMT, f->prefix, STR_ARG(ns), STR_ARG(name))
+					   : arena_printf(a, "%s" STR_FMT, f->prefix, STR_ARG(name));
 }
 
 static bool is_at(const uint32_t *at, size_t i, const struct kind *k, const struct version *v)

@@ -155,9 +155,10 @@ enum dependents_policy {
 
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
-/* A right, at the cluster scope, that an object's writer needs. */
+/* A right that an object's writer needs. */
 struct need {
 	struct str verb, group, resource, name; /* name empty: of all objects */
+	struct str ns;                          /* empty: at the cluster scope */
 	struct str path;                        /* the field that needs it */
 	/* Standalone, it must be served, and can be watched: one at least of those with this path, which stand together. "*" is any. */
 	bool is_to_be_watched;
@@ -273,8 +274,7 @@ struct kind {
 	 * prefix, and the references of an object. The function returns how many. */
 	const struct reference_field *reference_fields;
 	size_t (*references)(const struct object *o, struct reference ret[REFERENCES_MAX]);
-	/* Returns whether the object needs its references at creation: they must exist and stay.
-	 * NULL: never. */
+	/* Returns whether what the object begins to refer to must exist and stay. NULL: never. */
 	bool (*needs_references)(const struct object *o);
 	/* Where its objects are in the history of their controllers (api/model/history.h); false: in none. NULL: the kind is no history. */
 	bool (*history)(const struct object *o, struct history_place *ret);
@@ -350,6 +350,10 @@ const struct kind *kinds_nth(const struct kinds *t, size_t i);
 const struct kind *kind_by_resource(
 	struct str group, struct str version, struct str resource, bool is_standalone, const struct version **ret_version);
 const struct kind *kind_by_hub(struct str group, struct str resource); /* for storage keys */
+/* The kind of the program that one of its versions names so. */
+const struct kind *kind_by_any_group(struct str group, struct str resource);
+/* The path of a reference's computed field, in the arena. */
+struct str reference_path(const struct reference_field *f, struct str ns, struct str name, struct arena *a);
 /* The fields by which objects of a kind refer to those of another, one after the other: after NULL the first, after the last NULL. */
 const struct reference_field *kind_reference_to(
 	const struct kind *k, const struct kind *target, const struct reference_field *after);

@@ -369,8 +369,8 @@ static bool add_edges(struct scan *s, const struct object *raw, const struct obj
 	size_t n = o->kind->references ? o->kind->references(o, references) : 0;
 	for (size_t i = 0; i < n && fits; i++) {
 		const struct reference_field *f = references[i].field;
-		struct str key = key_object(
-			&s->arena, im->options->prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[i].name);
+		struct str key = key_object(&s->arena, im->options->prefix, str_of(f->group), str_of(f->resource),
+			reference_ns(&references[i], o->meta.ns), references[i].name);
 		fits = add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true});
 	}
 	struct str told, key = import_told_key(im, o, &told, &s->arena);

@@ -5,6 +5,7 @@
 
 #include "admission/admission.h"
 #include "api/custom/custom.h"
+#include "api/custom/declared.h"
 #include "api/custom/definition.h"
 #include "api/model/history.h"
 #include "api/model/members.h"
@@ -150,6 +151,11 @@ bool import_replace(struct import *im, struct object *wanted, const struct objec
 			object_form(present)->name);
 		return false;
 	}
+	if (str_is(str_of(wanted->kind->resource), DEFINITIONS_RESOURCE) && !declared_same_references(wanted, present)) {
+		buf_adds(why,
+			"it changes the annotation " ANNOTATION_REFERS_TO ": delete the stored one, and its objects, first");
+		return false;
+	}
 	wanted->meta.uid = present->meta.uid;
 	wanted->meta.creation_timestamp = present->meta.creation_timestamp;
 	if (meta_has_finalizer(&present->meta, FINALIZER_PROTECTION)) {
@@ -268,13 +274,13 @@ static int check_needed(struct import *im, const struct item *i, struct arena *a
 	for (size_t k = 0; k < n && !r; k++) {
 		const struct reference_field *f = references[k].field;
 		r = is_anywhere(im,
-			key_object(
-				a, im->options->prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[k].name),
+			key_object(a, im->options->prefix, str_of(f->group), str_of(f->resource),
+				reference_ns(&references[k], o->meta.ns), references[k].name),
 			&is_there);
 		if (!r && !is_there) {
 			import_tell(im, &im->entries[i->at], o,
-				"it needs the %s " STR_FMT ", which is neither in the file nor stored", f->kind,
-				STR_ARG(references[k].name));
+				"it needs the %s " STR_FMT ", which is neither in the file nor stored",
+				f->kind ? f->kind : f->resource, STR_ARG(references[k].name));
 		}
 	}
 	return r;

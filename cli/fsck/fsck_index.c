@@ -9,33 +9,47 @@ enum { REPAIR_TRIES = 32 }; /* a try fails if somebody has written the object me
 
 /* ---- the indexes ---- */
 
-static bool cut_parts(struct str s, struct str *parts, size_t n)
+/* Returns the number of parts; 0: there are more than n. */
+static size_t cut_parts(struct str s, struct str *parts, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		bool has_more = str_cut(s, '/', &parts[i], &s);
-		if (parts[i].n == 0 || has_more != (i + 1 < n)) {
-			return false;
+		if (!str_cut(s, '/', &parts[i], &s)) {
+			return i + 1;
 		}
 	}
-	return true;
+	return 0;
 }
 
-/* GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME */
-static bool reference_owner(struct str rest, struct object_id *ret)
+static bool has_empty_part(const struct str *parts, size_t n)
 {
-	struct str parts[7];
-	if (!cut_parts(rest, parts, ARRAY_SIZE(parts))) {
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i].n == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME, or with NAMESPACE/NAME at the end. Namespaces may be empty. */
+static bool reference_owner(struct str rest, struct object_id *ret, struct key_parts *ret_defined)
+{
+	struct str parts[8];
+	size_t n = cut_parts(rest, parts, ARRAY_SIZE(parts));
+	if (n < 7 || has_empty_part(parts, 2) || has_empty_part(&parts[3], 3) || parts[n - 1].n == 0) {
 		return false;
 	}
-	*ret = (struct object_id){kind_by_hub(str_is(parts[4], "core") ? STR("") : parts[4], parts[5]), parts[2], parts[6]};
+	struct str group = str_is(parts[4], "core") ? STR("") : parts[4];
+	*ret = (struct object_id){kind_by_hub(group, parts[5]), n == 8 ? parts[6] : parts[2], parts[n - 1]};
+	*ret_defined = (struct key_parts){.group = group, .resource = parts[5]};
 	return true;
 }
 
 /* NAMESPACE/UID/digest/DIGEST/NAME, NAMESPACE/UID/number/NUMBER/NAME */
-static bool history_owner(struct str rest, struct object_id *ret)
+static bool history_owner(struct str rest, struct object_id *ret, struct key_parts *ret_defined _unused_)
 {
 	struct str parts[5];
-	if (!cut_parts(rest, parts, ARRAY_SIZE(parts)) || (!str_is(parts[2], "digest") && !str_is(parts[2], "number"))) {
+	if (cut_parts(rest, parts, ARRAY_SIZE(parts)) != ARRAY_SIZE(parts) || has_empty_part(parts, ARRAY_SIZE(parts)) ||
+		(!str_is(parts[2], "digest") && !str_is(parts[2], "number"))) {
 		return false;
 	}
 	*ret = (struct object_id){NULL, parts[0], parts[4]};
@@ -252,10 +266,14 @@ static void on_owner(struct fsck *f, struct question *q)
 
 int fsck_check_entry(struct fsck *f, const struct fsck_index *index, const struct storage_kv *kv, struct str rest)
 {
+	struct key_parts defined = {.resource = STR("")};
 	struct object_id id;
-	if (!index->owner(rest, &id)) {
+	if (!index->owner(rest, &id, &defined)) {
 		fsck_find(f, index->name, kv->key, kv->key, "it is not shaped like an entry of the index");
 		return 0;
+	}
+	if (!id.kind && defined.resource.n > 0 && fsck_defined_kind(f, &defined, &id.kind)) {
+		return -EIO;
 	}
 	if (!id.kind) {
 		fsck_find(f, index->name, kv->key, kv->key, "it is the entry of an object whose kind is not known here");

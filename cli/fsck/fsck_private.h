@@ -152,8 +152,8 @@ struct fsck_index {
 	size_t (*entries)(const struct object_id *id, const struct object *o, struct str prefix, struct arena *a,
 		struct index_entry ret[INDEX_ENTRIES_MAX]);
 	/* Finds the object that an entry belongs to, by its key behind the directory. Returns
-	 * false if the key does not have the index's form. */
-	bool (*owner)(struct str rest, struct object_id *ret);
+	 * false if the key does not have the index's form. A kind that is not the program's is in ret_defined. */
+	bool (*owner)(struct str rest, struct object_id *ret, struct key_parts *ret_defined);
 };
 
 int fsck_check_entries(struct fsck *f, const struct subject *s);

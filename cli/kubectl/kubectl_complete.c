@@ -49,10 +49,9 @@ static bool is_first(const struct discovery *d, size_t at)
 	return true;
 }
 
-static bool is_taken_by(const struct kubectl_command *c, const struct api_resource *r)
+static bool is_taken(const struct api_resource *r)
 {
-	bool is_used = str_is(r->resource.plural, "providers") || str_is(r->resource.plural, "controllerrevisions");
-	return (r->verbs & API_GET) && r->is_preferred && (c != &kubectl_who_uses || is_used);
+	return (r->verbs & API_GET) && r->is_preferred;
 }
 
 /* "TYPE,TYPE," of a word that names several types; or nothing. */
@@ -80,7 +79,7 @@ static int offer_types(struct completing *c)
 		const struct resource *r = &d->resources[i].resource;
 		struct str name = arena_printf(&c->k.arena, STR_FMT STR_FMT "%s" STR_FMT, STR_ARG(before), STR_ARG(r->plural),
 			is_first(d, i) ? "" : ".", is_first(d, i) ? 0 : (int)r->group.n, r->group.p);
-		if (is_taken_by(c->command, &d->resources[i])) {
+		if (is_taken(&d->resources[i])) {
 			offer(c, name, STR(""));
 			only = str_starts(name, c->plan.prefix) && n++ == 0 ? name : only;
 		}

@@ -285,20 +285,23 @@ static size_t count_of_kind(struct cache *c, const struct kind *k, const struct 
 
 	buf_init(&path, PATH_MAX_BYTES);
 	for (const struct reference_field *f = NULL; s && (f = kind_reference_to(k, target, f));) {
+		bool is_named = f->scope == REFERENCE_NAMED;
 		buf_clear(&path);
-		buf_printf(&path, "%s" STR_FMT, f->prefix, STR_ARG(name));
-		n += cache_snapshot_count_computed(s, ns, buf_str(&path));
+		buf_printf(&path, "%s" STR_FMT "%s" STR_FMT, f->prefix, is_named ? (int)ns.n : 0, ns.n ? ns.p : "",
+			is_named ? "/" : "", STR_ARG(name));
+		n += cache_snapshot_count_computed(s, is_named ? STR("") : ns, buf_str(&path));
 	}
 	return n;
 }
 
 bool live_count_referrers(struct cache *c, const struct kind *kind, struct str ns, struct str name, size_t *ret)
 {
+	_cleanup_(kinds_unrefp) struct kinds *defined = cache_kinds(c);
 	bool is_known = true;
 
 	*ret = 0;
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
+	for (size_t i = 0; i < kinds_total(defined); i++) {
+		const struct kind *k = kinds_nth(defined, i);
 		if (k->reference_fields) {
 			*ret += count_of_kind(c, k, kind, ns, name);
 			is_known &= !cache_has_unknown(c, k);

@@ -352,12 +352,22 @@ void verb_delete(struct request *q)
 	write_run(q, &d->write);
 }
 
-/* ---- a collection: one after the other, each in a transaction of its own ---- */
+/* ---- a collection: one after the other, each in a transaction of its own ----
+ *
+ * Objects that others refer to wait until all others have gone, which may be the referring ones. They are tried again in the
+ * opposite order, so a chain of objects goes in two passes whichever way it points. The first that is refused in the last pass
+ * is the answer. */
+
+enum { PASSES_MAX = 8 }; /* over a collection: each is O(n), and whoever asked may ask again */
 
 struct collection {
 	struct deletion deletion;
 	struct listing listing;
-	size_t at;
+	size_t at; /* how many of this pass are over */
+	unsigned pass;
+	bool is_last_pass;
+	size_t n_refused, n_refused_before; /* in this pass, and in the one before */
+	bool *are_waiting;                  /* by item: it was refused. NULL: none was */
 	struct arena *arena;         /* the request's */
 	struct arena scratch;        /* of the deletion under way: memory does not grow with their number */
 	bool is_stepping, has_stepped;
@@ -381,13 +391,15 @@ static enum decision collection_decide(struct request *q, struct write *w)
 
 static void collection_run(struct request *q, struct collection *c);
 
-static void collection_finish(struct request *q, struct write *w)
+/* The item whose turn it is. */
+static size_t collection_item(const struct collection *c)
 {
-	struct collection *c = container_of(w, struct collection, deletion.write);
+	assert(c->at < c->listing.n_items);
+	return c->pass % 2 ? c->listing.n_items - 1 - c->at : c->at;
+}
 
-	if (delete_goes_on(q, &c->deletion)) {
-		return;
-	}
+static void collection_next(struct request *q, struct collection *c)
+{
 	assert(c->at < c->listing.n_items);
 	c->has_stepped = true;
 	if (!c->is_stepping) {
@@ -396,11 +408,40 @@ static void collection_finish(struct request *q, struct write *w)
 	}
 }
 
+static void collection_finish(struct request *q, struct write *w)
+{
+	struct collection *c = container_of(w, struct collection, deletion.write);
+
+	if (delete_goes_on(q, &c->deletion)) {
+		return;
+	}
+	if (c->are_waiting) {
+		c->are_waiting[collection_item(c)] = false;
+	}
+	collection_next(q, c);
+}
+
+static void collection_refused(struct request *q, struct write *w)
+{
+	struct collection *c = container_of(w, struct collection, deletion.write);
+
+	if (c->is_last_pass || !references_are_blocking(q, w)) {
+		reply_status(q);
+		return;
+	}
+	if (!c->are_waiting) {
+		c->are_waiting = arena_zalloc_array(c->arena, c->listing.n_items, sizeof(*c->are_waiting));
+	}
+	c->are_waiting[collection_item(c)] = true;
+	c->n_refused++;
+	collection_next(q, c);
+}
+
 /* Starts the deletion of one object; true when it was over at once. */
 static bool collection_step(struct request *q, struct collection *c)
 {
-	assert(!c->is_stepping && c->at < c->listing.n_items);
-	const struct cached *o = c->listing.items[c->at];
+	assert(!c->is_stepping);
+	const struct cached *o = c->listing.items[collection_item(c)];
 
 	plan_clear(&q->plan);
 	write_end_turn(q); /* its key is there */
@@ -410,7 +451,8 @@ static bool collection_step(struct request *q, struct collection *c)
 		.delete_options = c->deletion.body,
 		.keeps_form = true,
 		.decide = collection_decide,
-		.finish = collection_finish};
+		.finish = collection_finish,
+		.refused = collection_refused};
 	c->deletion.is_marking = false;
 	c->deletion.marked = STR("");
 	c->is_stepping = true;
@@ -420,13 +462,31 @@ static bool collection_step(struct request *q, struct collection *c)
 	return c->has_stepped;
 }
 
+static bool collection_passes_again(struct collection *c)
+{
+	if (c->n_refused == 0) {
+		return false;
+	}
+	assert(!c->is_last_pass);
+	c->pass++;
+	c->is_last_pass = c->pass == PASSES_MAX || (c->pass > 1 && c->n_refused >= c->n_refused_before);
+	c->n_refused_before = c->n_refused;
+	c->n_refused = 0;
+	c->at = 0;
+	return true;
+}
+
 static void collection_run(struct request *q, struct collection *c)
 {
-	for (; c->at < c->listing.n_items; c->at++) {
-		if (!collection_step(q, c)) {
-			return;
+	do {
+		for (; c->at < c->listing.n_items; c->at++) {
+			/* An object that has gone may be there again, as another one. */
+			bool is_over = c->pass > 0 && !c->are_waiting[collection_item(c)];
+			if (!is_over && !collection_step(q, c)) {
+				return;
+			}
 		}
-	}
+	} while (collection_passes_again(c));
 	q->a = c->arena;
 	write_end_turn(q);
 	reply_listing(q, &c->listing);

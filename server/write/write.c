@@ -344,9 +344,9 @@ static bool is_too_late(const struct request *q)
 static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
-	bool guards_others = w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->needed || w->extend ||
-		w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base || q->route.kind->life ||
-		w->definitions_seen;
+	bool guards_others = w->namespace_guard != PLAN_NAMESPACE_ANY || w->loses_protection || w->is_leaving || w->needed ||
+		w->extend || w->history_seen > 0 || w->beside.object || w->moved.to || q->plan.needs_base ||
+		q->route.kind->life || w->definitions_seen || w->changes_references;
 
 	/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 	plan_judge(&q->plan, q->server->options.agreement);
@@ -693,6 +693,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->object = NULL;
 	w->namespace_guard = PLAN_NAMESPACE_ANY;
 	w->definitions_seen = 0;
+	w->changes_references = false;
 	q->n_warnings = w->n_warnings;
 	w->beside = (struct write_beside){0};
 	w->moved = w->moved_history = (struct write_moved){0};

@@ -139,7 +139,10 @@ struct write {
 	int64_t namespace_revision;          /* mod revision admission saw; 0: not there */
 	int64_t definitions_seen; /* of a definition: no other has changed since this revision, which is a guard, too; 0: none is needed */
 	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
-	int64_t *needed;                     /* mod revisions of what the new object refers to, if those must stay; else NULL */
+	bool is_leaving; /* nothing that a definition declares may refer to the object, which is a guard, too */
+	int64_t *
+		needed; /* mod revisions of what the object begins to refer to, if those must stay; 0: it did before; NULL: none */
+	bool changes_references; /* of a definition: there must be no objects of its kind */
 	int64_t history_seen; /* nothing may have joined the object's history since this revision; 0: the index says that */
 	struct agreement_ticket ticket; /* the storage version, with the guard that this replica may still write it */
 	struct user_note noted; /* written in the same transaction if is_noted; its texts live as long as the decision */
@@ -197,10 +200,12 @@ int write_admit_delete(struct request *q, struct write *w);
  * compare in place of that range. */
 
 /* Checks what was decided, on the cache's view; the guards prove it. Returns 0; or 1 with q->st.
- * 409: the object loses its protection and is referred to, or a new object needs one that is not
- * there. 503: objects that may refer to it, or may be needed, have versions unknown to this
+ * 409: the object loses its protection or goes, and is referred to, or an object begins to need one
+ * that is not there. 503: objects that may refer to it, or may be needed, have versions unknown to this
  * server. */
 int references_check(struct request *q, struct write *w);
+/* For refused(): were it objects which refer to this one? */
+bool references_are_blocking(const struct request *q, const struct write *w);
 /* Returns true when something refers to another object than the one that is written, or when the
  * cache cannot know. */
 bool references_exist(struct request *q, const struct kind *target, struct str name);

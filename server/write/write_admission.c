@@ -8,11 +8,10 @@
  * uid yet, and a generated name is not sent. Their answer is decoded like a client's body. Then the fields that the server
  * owns are put back: a webhook has no rights that a client lacks.
  *
- * At the end: rules about other objects, which hold for deletions too. */
+ * Rules about other objects, which hold for deletions too, are in write_references.c. */
 #include "server/write/write.h"
 
 #include "admission/admission.h"
-#include "api/model/history.h"
 #include "api/model/protobuf.h"
 #include "api/patch/managed.h"
 #include "api/rules/validate.h"
@@ -252,6 +251,7 @@ static int ask_right(struct request *q, const struct need *need, struct missing 
 		.group = need->group,
 		.version = STR("*"),
 		.resource = need->resource,
+		.ns = need->ns,
 		.name = need->name,
 	};
 	struct authz_verdict verdict;
@@ -636,6 +636,9 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 		return 1;
 	}
 	definitions_settle(q, w);
+	if (definitions_refuse_update(q, w)) {
+		return 1;
+	}
 	r = write_ask_needs(q, o, w->present);
 	r = r ? r : write_ask_recorded(q, o, w->present);
 	return r ? r : write_ask_validating(q, w, ADMIT_UPDATE);
@@ -654,231 +657,4 @@ int write_admit_delete(struct request *q, struct write *w)
 	int r = write_ask_recorded(q, NULL, w->present);
 	r = r ? r : write_ask_mutating(q, w, ADMIT_DELETE);
 	return r ? r : write_ask_validating(q, w, ADMIT_DELETE);
-}
-
-/* ---- other objects: references and histories ----
- *
- * Three things may happen to references, and each has its own proof in the plan
- * (storage/engine/plan.h). If an object that refers to others appears, it writes a key below each
- * of them. If an object that is referred to goes, no key may be below it. If an object that needs
- * others appears, their revisions are guards. etcd is not asked beforehand. */
-
-/* In a message for people; more are "and others". */
-enum { BLOCKERS_NAMED_MAX = 20 };
-
-#define REASON_IN_USE "InUse"
-#define REASON_MISSING "ReferenceMissing"
-#define REASON_DUPLICATE "FieldValueDuplicate"
-
-/* ---- what happens ---- */
-
-static bool is_removed(const struct request *q, const struct write *w)
-{
-	bool is_rehearsed = q->is_dry_run && (q->route.action & (VERB_DELETE | VERB_DELETECOLLECTION));
-
-	return w->decision == DECIDE_REMOVE || is_rehearsed;
-}
-
-/* The rehearsal of a deletion says what would keep the object, although the deletion itself would only begin. */
-static bool loses_protection(const struct request *q, const struct write *w)
-{
-	if (!w->present || (w->decision != DECIDE_PUT && w->decision != DECIDE_REMOVE && !q->is_dry_run)) {
-		return false;
-	}
-	bool was_kept = meta_has_finalizer(&w->present->meta, FINALIZER_PROTECTION);
-	bool is_let_go = is_removed(q, w) || (w->object && !meta_has_finalizer(&w->object->meta, FINALIZER_PROTECTION));
-
-	return (was_kept && is_let_go) || (q->route.kind->is_protected && is_removed(q, w));
-}
-
-static const struct object *born(const struct write *w)
-{
-	return !w->present && w->decision == DECIDE_PUT ? w->object : NULL;
-}
-
-static size_t references_of(const struct object *o, struct reference ret[REFERENCES_MAX])
-{
-	return o && o->kind->references ? o->kind->references(o, ret) : 0;
-}
-
-/* ---- who refers to it ---- */
-
-struct blockers {
-	struct request *q;
-	struct buf names;
-	size_t n;
-	struct buf why; /* not all objects that may refer to it are understood */
-	bool counts_only;
-};
-
-static void add_blocker(struct blockers *b, const struct cached *o)
-{
-	struct arena *a = b->q->a;
-	const struct kind *k = o->kind;
-
-	if (b->n++ < BLOCKERS_NAMED_MAX && !b->counts_only) {
-		buf_printf(&b->names, "%s" STR_FMT, b->n > 1 ? ", " : "", STR_ARG(o->name));
-		status_add_cause(&b->q->st, REASON_IN_USE, STR("metadata.finalizers"),
-			arena_printf(
-				a, "%s.%s \"" STR_FMT "\" refers to it", k->resource, k->versions[0].group, STR_ARG(o->name)));
-	}
-}
-
-static void find_blockers(
-	struct blockers *b, const struct kind *kind, const struct reference_field *field, struct str ns, struct str name)
-{
-	struct field_term term = {.path = arena_printf(b->q->a, "%s" STR_FMT, field->prefix, STR_ARG(name)),
-		.value = STR("true"),
-		.field = FIELD_TERM_COMPUTED};
-	struct field_selector selector = {&term, 1};
-	const struct cache_filter filter = {.ns = ns, .fields = &selector};
-	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(b->q->server->options.cache, kind);
-	const struct cached *o;
-	struct cache_iter it;
-
-	if (b->why.n == 0) {
-		agreed_version_is_readable(b->q, kind, &b->why);
-	}
-	cache_iter_init(&it, s, &filter, STR(""));
-	while ((o = cache_iter_next(&it)) && b->n <= BLOCKERS_NAMED_MAX) {
-		add_blocker(b, o);
-	}
-}
-
-static void find_all_blockers(struct blockers *b, const struct kind *target, struct str name)
-{
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		for (const struct reference_field *f = NULL; (f = kind_reference_to(k, target, f));) {
-			find_blockers(b, k, f, request_ns(b->q), name);
-		}
-	}
-}
-
-static void blockers_init(struct blockers *b, struct request *q)
-{
-	*b = (struct blockers){.q = q};
-	buf_init(&b->names, (size_t)1 << 20);
-	buf_init(&b->why, 4096);
-}
-
-static void blockers_done(struct blockers *b)
-{
-	buf_done(&b->names);
-	buf_done(&b->why);
-}
-
-bool references_exist(struct request *q, const struct kind *target, struct str name)
-{
-	struct blockers b;
-
-	blockers_init(&b, q);
-	b.counts_only = true;
-	find_all_blockers(&b, target, name);
-	bool may_exist = b.n > 0 || b.why.n > 0;
-	blockers_done(&b);
-	return may_exist;
-}
-
-static int refuse_in_use(struct request *q, struct write *w)
-{
-	struct blockers b;
-
-	status_init(&q->st, q->a);
-	blockers_init(&b, q);
-	find_all_blockers(&b, q->route.kind, w->name);
-	if (b.n > 0) {
-		struct status_cause *causes = q->st.causes;
-		size_t n_causes = q->st.n_causes;
-		status_conflict(&q->st, request_group(q), q->route.resource, w->name, "it is in use by " STR_FMT "%s",
-			STR_ARG(buf_str(&b.names)), b.n > BLOCKERS_NAMED_MAX ? " and others" : "");
-		q->st.causes = causes;
-		q->st.n_causes = n_causes;
-	} else if (b.why.n > 0) {
-		agreed_version_refuse(q, buf_str(&b.why));
-	}
-	bool is_refused = b.n > 0 || b.why.n > 0;
-	blockers_done(&b);
-	return is_refused;
-}
-
-/* ---- what it needs ---- */
-
-static int refuse_reference(struct request *q, const struct write *w, const struct reference *r, const char *how)
-{
-	status_conflict(&q->st, request_group(q), q->route.resource, w->name, "%s.%s \"" STR_FMT "\" %s", r->field->resource,
-		r->field->group, STR_ARG(r->name), how);
-	status_add_cause(&q->st, REASON_MISSING, STR("spec.providers"),
-		arena_printf(q->a, "%s.%s \"" STR_FMT "\" %s", r->field->resource, r->field->group, STR_ARG(r->name), how));
-	return 1;
-}
-
-/* The object as it is now becomes a guard: one that goes meanwhile, or begins to, makes the transaction fail. */
-static int check_needed(struct request *q, struct write *w, const struct reference *r, int64_t *ret_revision)
-{
-	const struct kind *k = kind_by_hub(str_of(r->field->group), str_of(r->field->resource));
-	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, k, request_ns(q), r->name);
-
-	if (!o) {
-		return agreed_version_check_readable(q, k) || refuse_reference(q, w, r, "is not there");
-	}
-	*ret_revision = o->revision;
-	return o->is_deleting ? refuse_reference(q, w, r, "is being deleted") : 0;
-}
-
-static int check_all_needed(struct request *q, struct write *w, const struct object *o)
-{
-	struct reference references[REFERENCES_MAX];
-	size_t n = references_of(o, references);
-
-	w->needed = arena_array(q->a, int64_t, n + 1);
-	for (size_t i = 0; i < n; i++) {
-		if (check_needed(q, w, &references[i], &w->needed[i])) {
-			return 1;
-		}
-	}
-	return 0;
-}
-
-int references_check(struct request *q, struct write *w)
-{
-	const struct object *o = born(w);
-
-	w->needed = NULL;
-	w->loses_protection = loses_protection(q, w);
-	if (w->loses_protection) {
-		return refuse_in_use(q, w);
-	}
-	return o && o->kind->needs_references && o->kind->needs_references(o) ? check_all_needed(q, w, o) : 0;
-}
-
-/* ---- other revisions of its history ---- */
-
-/* Controllers of upstream number and name their revisions themselves, and find their way out of collisions: their version stays as it is. */
-bool history_is_unique(const struct request *q, const struct write *w)
-{
-	const struct object *o = w->decision == DECIDE_PUT ? w->object : NULL;
-
-	return index_takes_place(w->present, o) && version_is_own(q->route.version, o->kind) && !history_allows_duplicates(o);
-}
-
-int history_refuse_clash(struct request *q, const struct write *w, const struct plan_clash *clash)
-{
-	struct str name = arena_dup(q->a, clash->name);
-	struct str what =
-		clash->is_number ? arena_printf(q->a, "revision %lld", (long long)clash->number) : STR("the same data");
-	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
-		"controllerrevisions \"" STR_FMT "\" of the same controller has " STR_FMT
-		"; where both are wanted, the annotation annals.dev/allow-duplicates: \"true\" says so",
-		STR_ARG(name), STR_ARG(what));
-	status_add_cause(&q->st, REASON_DUPLICATE, clash->is_number ? STR("revision") : STR("data"),
-		arena_printf(q->a, "controllerrevisions \"" STR_FMT "\" has " STR_FMT, STR_ARG(name), STR_ARG(what)));
-	return 1;
-}
-
-int history_refuse(struct request *q, const struct write *w)
-{
-	struct plan_clash clash;
-
-	return plan_clashes(&q->plan, &clash) ? history_refuse_clash(q, w, &clash) : 0;
 }

@@ -424,7 +424,7 @@ static size_t draft_compute(struct str *ret, const struct object *object, struct
 	size_t n = object->kind->references ? object->kind->references(object, references) : 0, n_ret = 0, at;
 
 	for (size_t i = 0; i < n; i++) {
-		struct str path = arena_printf(a, "%s" STR_FMT, references[i].field->prefix, STR_ARG(references[i].name));
+		struct str path = reference_path(references[i].field, references[i].ns, references[i].name, a);
 
 		for (at = n_ret; at > 0 && str_cmp(ret[at - 1], path) >= 0; at--) {
 		}

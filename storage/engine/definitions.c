@@ -159,6 +159,7 @@ static enum progress change_write(struct definitions *d, struct str definition, 
 	p.txn.op.timeout_ms = TIMEOUT_MS;
 	enum storage_result r = plan_wait(&p, d->options.storage);
 	bool is_written = r == STORAGE_OK && p.txn.succeeded;
+	bool is_in_use = r == STORAGE_OK && !is_written && c->kind->life && plan_is_as_expected(&p);
 	int64_t revision = p.txn.op.revision;
 	if (r != STORAGE_OK) {
 		definitions_notice(d, definition, p.txn.op.message);
@@ -170,7 +171,11 @@ static enum progress change_write(struct definitions *d, struct str definition, 
 		/* Where a guard failed, somebody else has written: the cache shows it at this revision. */
 		wait_for_cache(d, revision);
 	}
-	return r == STORAGE_OK ? PROGRESS_NEWS : PROGRESS_WAIT;
+	/* An object that others refer to stays until they are gone. */
+	if (is_in_use) {
+		definitions_notice(d, definition, "an object cannot be removed, since others refer to it");
+	}
+	return r == STORAGE_OK && !is_in_use ? PROGRESS_NEWS : PROGRESS_WAIT;
 }
 
 static enum progress definition_write(

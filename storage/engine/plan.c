@@ -174,15 +174,18 @@ static size_t references_of(const struct object *o, struct reference ret[REFEREN
 static struct str reference_key(const struct object_id *id, const struct reference *r, struct str prefix, struct arena *a)
 {
 	const struct reference_field *f = r->field;
-	struct str directory = key_references(a, prefix, str_of(f->group), str_of(f->resource), id->ns, r->name);
+	struct str ns = reference_ns(r, id->ns);
+	struct str directory = key_references(a, prefix, str_of(f->group), str_of(f->resource), ns, r->name);
+	struct str name =
+		str_eq(ns, id->ns) ? id->name : arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(id->ns), STR_ARG(id->name));
 
-	return key_reference(a, directory, str_of(id->kind->versions[0].group), str_of(id->kind->resource), id->name);
+	return key_reference(a, directory, str_of(id->kind->versions[0].group), str_of(id->kind->resource), name);
 }
 
-static bool has_reference(const struct reference *list, size_t n, const struct reference *r)
+static bool has_reference(const struct reference *list, size_t n, const struct reference *r, struct str own)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].field == r->field && str_eq(list[i].name, r->name)) {
+		if (reference_is_same(&list[i], r, own)) {
 			return true;
 		}
 	}
@@ -193,9 +196,54 @@ static void plan_guard_needed(struct plan *p, const struct plan_change *c, const
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct reference_field *f = list[i].field;
-		struct str key = key_object(p->arena, p->prefix, str_of(f->group), str_of(f->resource), c->ns, list[i].name);
-		plan_guard(p, c->needed ? storage_compare_mod(key, c->needed[i]) : storage_compare_exists(key));
+		struct str key = key_object(p->arena, p->prefix, str_of(f->group), str_of(f->resource),
+			reference_ns(&list[i], c->ns), list[i].name);
+		if (!c->needed || c->needed[i]) {
+			plan_guard(p, c->needed ? storage_compare_mod(key, c->needed[i]) : storage_compare_exists(key));
+		}
 	}
+}
+
+/* The kind of the program that refers to such objects without keeping them: a finalizer does that. NULL: none. */
+static const struct kind *mild_referrer(const struct kind *k)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (kind_reference_to(kind_at(i), k, NULL)) {
+			return kind_at(i);
+		}
+	}
+	return NULL;
+}
+
+static void plan_guard_range_empty(struct plan *p, struct str first, struct str end)
+{
+	plan_guard(
+		p, (struct storage_compare){.target = COMPARE_CREATE, .result = COMPARE_EQUAL, .key = first, .range_end = end});
+}
+
+/* Does the object go, or begin to? From then on nothing begins to refer to it, since it would have to be there, and not be going. */
+static bool is_leaving(const struct plan_change *c)
+{
+	return !c->after || (c->before && !meta_is_deleting(&c->before->meta) && meta_is_deleting(&c->after->meta));
+}
+
+/* All replicas guard all deletions so, whether they know a kind that refers to the object or not: another replica may serve one
+ * already. */
+static void plan_guard_undeclared(struct plan *p, const struct plan_change *c)
+{
+	const struct kind *k = c->kind, *mild = mild_referrer(k);
+	struct str all = key_references(p->arena, p->prefix, str_of(k->versions[0].group), str_of(k->resource), c->ns, c->name);
+
+	if (c->is_unprotected || !is_leaving(c)) {
+		return; /* the range as a whole is guarded, or nothing is */
+	}
+	if (!mild) {
+		plan_guard_empty(p, all);
+		return;
+	}
+	struct str theirs = key_reference(p->arena, all, str_of(mild->versions[0].group), str_of(mild->resource), STR(""));
+	plan_guard_range_empty(p, all, theirs);
+	plan_guard_range_empty(p, storage_prefix_end(p->arena, theirs), storage_prefix_end(p->arena, all));
 }
 
 /* Plans the index keys of references. A new reference also writes a mark, which replicas of
@@ -209,18 +257,22 @@ static void plan_references(struct plan *p, const struct plan_change *c)
 	if (c->is_unprotected) {
 		plan_guard_unreferenced(p, c->kind, c->ns, c->name);
 	}
+	plan_guard_undeclared(p, c);
 	if (c->guards_needed) {
 		plan_guard_needed(p, c, is, n_is);
 	}
 	for (size_t i = 0; i < n_was; i++) {
-		if (!has_reference(is, n_is, &was[i])) {
+		if (!has_reference(is, n_is, &was[i], c->ns) && !has_reference(was, i, &was[i], c->ns)) {
 			plan_delete(p, reference_key(&id, &was[i], p->prefix, p->arena));
 		}
 	}
 	for (size_t i = 0; i < n_is; i++) {
 		const struct reference_field *f = is[i].field;
-		if (!has_reference(was, n_was, &is[i])) {
-			plan_put(p, reference_key(&id, &is[i], p->prefix, p->arena), c->after->meta.uid, 0);
+		if (has_reference(was, n_was, &is[i], c->ns) || has_reference(is, i, &is[i], c->ns)) {
+			continue; /* its key is there, or planned: a transaction writes a key once */
+		}
+		plan_put(p, reference_key(&id, &is[i], p->prefix, p->arena), c->after->meta.uid, 0);
+		if (!reference_is_declared(f)) {
 			plan_put(p,
 				key_referenced(p->arena, p->prefix, str_of(f->group), str_of(f->resource), c->ns, is[i].name),
 				c->after->meta.uid, 0);

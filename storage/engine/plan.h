@@ -73,7 +73,7 @@ struct plan_change {
 	/* the objects that `after` refers to must exist; at these mod revisions, where they are
 	 * given */
 	bool guards_needed;
-	const int64_t *needed; /* in the order of its references */
+	const int64_t *needed; /* in the order of its references; 0: one that it has referred to before */
 	bool is_unprotected;   /* no object may refer to this one */
 	/* No other revision of its history may have its state or its number, as far as the index says: it does not have the
 	 * states of values in compressed form. */
@@ -81,7 +81,8 @@ struct plan_change {
 	bool wants_present;    /* if the guards fail, the object's value is read as well: plan_present() */
 };
 
-/* Adds the change to the plan. plan_judge() and plan_present() are about the first change of a
+/* Adds the change to the plan. An object is removed, and begins to be deleted, only if no reference names it that a definition
+ * declares: that guard comes by itself. plan_judge() and plan_present() are about the first change of a
  * plan. */
 void plan_change(struct plan *p, const struct plan_change *c);
 /* Adds a new Namespace. Returns 0, or -EINVAL if no Namespace can have that name, with the
