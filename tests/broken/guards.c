@@ -13,6 +13,7 @@ static const struct guard {
 	enum part part;
 	const char *directory; /* of the keys, behind the prefix */
 } guards[] = {
+	{"declared", PART_COMPARES, "/objects/core/configmaps/"},
 	{"history", PART_COMPARES, "/history/"},
 	{"history-index", PART_STEPS, "/history/"},
 	{"marks", PART_STEPS, "/referenced/"},

@@ -1,4 +1,4 @@
-"""Clients that make, refer to, and let go of the same few Providers and revisions, each as if it were alone."""
+"""Clients that make, refer to, and let go of the same few Providers, revisions and ConfigMaps, each as if it were alone."""
 
 import collections
 import itertools
@@ -14,6 +14,15 @@ MERGE = "application/merge-patch+json"
 
 # Of controllers whose histories snapshots alone write: the limit, by uid.
 LIMITS = {"uid-of-s0": 0, "uid-of-s1": 2, "uid-of-s2": 5}
+
+# A kind whose definition declares references to ConfigMaps.
+LINKS = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "links.example.com", "annotations": {"annals.dev/refers-to": "spec.target -> configmaps, policy Block"}},
+    "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "links", "kind": "Link"}, "versions": [{
+        "name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {"target": {"type": "string"}}}}}}}]},
+}
 
 # What a server says to somebody who comes too late, or too early. Anything else but success is a failure of the test.
 REFUSALS = {"NotFound", "Conflict", "AlreadyExists"}
@@ -142,6 +151,45 @@ class Member:
         return reply
 
 
+class Linking(Member):
+    """Of objects that a definition's references keep; the definition LINKS is there."""
+
+    HABITS = [(14, "make_target"), (20, "remove_target"), (4, "hold_target"), (8, "release_target"), (20, "make_link"), (14, "move_link"), (20, "remove_link")]
+    TARGETS, NAMES = [f"t{i}" for i in range(6)], [f"l{i}" for i in range(12)]
+
+    def _target(self, method, body=None, **more):
+        return self.session.ask(method, f"/api/v1/namespaces/{self.namespace}/configmaps/{self.random.choice(self.TARGETS)}", body, **more)
+
+    def _link(self, method, body=None, **more):
+        return self.session.ask(method, f"/apis/example.com/v1/namespaces/{self.namespace}/links/{self.random.choice(self.NAMES)}", body, **more)
+
+    def _make_target(self):
+        body = {"metadata": {"name": self.random.choice(self.TARGETS)}}
+        return self.session.ask("POST", f"/api/v1/namespaces/{self.namespace}/configmaps", body)
+
+    def _remove_target(self):
+        return self._target("DELETE")
+
+    def _hold_target(self):
+        return self._target("PATCH", {"metadata": {"finalizers": ["example.com/held"]}}, content_type=MERGE)
+
+    def _release_target(self):
+        return self._target("PATCH", {"metadata": {"finalizers": None}}, content_type=MERGE)
+
+    def _spec(self):
+        return {"spec": {"target": self.random.choice(self.TARGETS)}}
+
+    def _make_link(self):
+        body = {"apiVersion": "example.com/v1", "kind": "Link", "metadata": {"name": self.random.choice(self.NAMES)}, **self._spec()}
+        return self.session.ask("POST", f"/apis/example.com/v1/namespaces/{self.namespace}/links", body)
+
+    def _move_link(self):
+        return self._link("PATCH", self._spec(), content_type=MERGE)
+
+    def _remove_link(self):
+        return self._link("DELETE")
+
+
 class Eager(Member):
     """Wants what others want at the same moment, again and again, and leaves no time to anybody."""
 
@@ -160,6 +208,11 @@ class EagerForProviders(Eager):
 class EagerForHistories(Eager):
     HABITS = [(8, "keep_state"), (6, "forget_state"), (20, "take_snapshot"), (16, "make_dependent"), (20, "remove_dependent")]
     OF_REVISIONS, N_STATES = 1, 4
+
+
+class EagerForLinks(Linking):
+    def _rest(self):
+        pass
 
 
 def owner(name):

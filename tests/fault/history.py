@@ -12,6 +12,7 @@ import truth
 OBJECTS, REFERENCES, REFERENCED, HISTORY = (truth.PREFIX + name for name in ("objects/", "references/", "referenced/", "history/"))
 PROVIDERS, DEPENDENTS, REVISIONS = (f"annals.dev/{name}/" for name in ("providers", "dependents", "controllerrevisions"))
 CONFIGMAPS = "core/configmaps/"
+LINKS = "example.com/links/"  # whose definition declares that they refer to ConfigMaps
 FINALIZER = "annals.dev/provider-protection"
 DIGEST, DUPLICATES, UPSTREAM_VERSION = "annals.dev/digest", "annals.dev/allow-duplicates", "apps/v1"
 MADE_FROM = "annals.dev/made-from"
@@ -107,6 +108,27 @@ class Protection:
                     yield f"{name} {'is removed' if after is None else 'loses its finalizer'} while {dependent} refers to it", [name, dependent]
 
 
+class Declared:
+    """What a link names is there from the step on in which it names that, does not go, and does not begin to."""
+
+    def __init__(self):
+        self.referrers = collections.defaultdict(set)  # {object: links}
+
+    def check(self, past, step):
+        for link, before, after in step.objects(LINKS):
+            old, new = target_of(link, before), target_of(link, after)
+            self.referrers[old].discard(link)
+            if new is None:
+                continue
+            self.referrers[new].add(link)
+            value = past.get(new)
+            if new != old and (value is None or is_deleting(value)):
+                yield f"{link} comes to name {new}, which is {'being deleted' if value else 'not there'}", [link, new]
+        for name, before, after in step.objects(CONFIGMAPS):
+            if self.referrers[name] and (after is None or is_deleting(after)):
+                yield f"{name} {'is removed' if after is None else 'is being deleted'} while {sorted(self.referrers[name])} name it", [name]
+
+
 class Needed:
     """A Dependent of whenMissing=Refuse is born when all is there that it refers to."""
 
@@ -165,20 +187,21 @@ def made_from_of(value):
 
 
 class Index:
-    """Keys of a directory are those that the objects ask for: entries(name, object) is {key: text}."""
+    """Keys of a directory are those that the objects ask for: by resource, entries(name, object) is {key: text}."""
 
-    def __init__(self, directory, resource, entries):
-        self.directory, self.resource, self.entries = directory, resource, entries
+    def __init__(self, directory, resources):
+        self.directory, self.resources = directory, resources
         self.expected = {}
 
     def check(self, past, step):
         touched = {key for key, _, _ in step.changes if key.startswith(self.directory)}
-        for name, before, after in step.objects(self.resource):
-            old, new = self.entries(name, before), self.entries(name, after)
-            touched |= old.keys() | new.keys()
-            for key in old:
-                self.expected.pop(key)
-            self.expected.update(new)
+        for resource, entries in self.resources.items():
+            for name, before, after in step.objects(resource):
+                old, new = entries(name, before), entries(name, after)
+                touched |= old.keys() | new.keys()
+                for key in old:
+                    self.expected.pop(key)
+                self.expected.update(new)
         for key in sorted(touched):
             if self.expected.get(key) != past.keys.get(key):
                 yield f"{key} is {past.keys.get(key)}, and objects say {self.expected.get(key)}", [key]
@@ -186,6 +209,17 @@ class Index:
 
 def reference_entries(name, value):
     return {f"{REFERENCES}{target}/{DEPENDENTS}{name.rpartition('/')[2]}": uid_of(value) for target in references(name, value)}
+
+
+def target_of(link, value):
+    """The ConfigMap that a link names."""
+    name = value.get("spec", {}).get("target") if value else None
+    return f"{CONFIGMAPS}{namespace_of(link)}/{name}" if name else None
+
+
+def link_entries(name, value):
+    target = target_of(name, value)
+    return {f"{REFERENCES}{target}/{LINKS}{name.rpartition('/')[2]}": uid_of(value)} if target else {}
 
 
 def history_entries(name, value):
@@ -292,8 +326,8 @@ class Snapshots:
 def rules(limits=None, unnoticed=()):
     """All of them, at the first revision. unnoticed: see Snapshots."""
     return [
-        Protection(), Needed(), Implementations(), Marks(), Unique(), Snapshots(limits or {}, unnoticed),
-        Index(REFERENCES, DEPENDENTS, reference_entries), Index(HISTORY, REVISIONS, history_entries),
+        Protection(), Declared(), Needed(), Implementations(), Marks(), Unique(), Snapshots(limits or {}, unnoticed),
+        Index(REFERENCES, {DEPENDENTS: reference_entries, LINKS: link_entries}), Index(HISTORY, {REVISIONS: history_entries}),
     ]
 
 

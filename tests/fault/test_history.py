@@ -8,6 +8,7 @@ import truth
 PROVIDER, OTHER = f"{history.PROVIDERS}default/p", f"{history.PROVIDERS}default/q"
 REVISION, SECOND = f"{history.REVISIONS}default/r", f"{history.REVISIONS}default/s"
 DEPENDENT, CONFIGMAP = f"{history.DEPENDENTS}default/d", f"{history.CONFIGMAPS}default/d"
+LINK, TARGET = f"{history.LINKS}default/l", f"{history.CONFIGMAPS}default/t"
 KEPT = [history.FINALIZER]
 LIMITS = {"limited": 1}
 
@@ -50,6 +51,15 @@ def kept(number):
     return revision(number, f"x{number}", f"{REVISION}{number}", owner="limited")
 
 
+def target(**metadata):
+    return [(history.OBJECTS + TARGET, body("ut", **metadata))]
+
+
+def link(name="t", index=True):
+    value = {**body("ul"), "spec": {"target": name}}
+    return [(history.OBJECTS + LINK, value)] + (list(history.link_entries(LINK, value).items()) if index else [])
+
+
 def gone(writes):
     return [(key, None) for key, _ in writes if not key.startswith(history.REFERENCED)]
 
@@ -67,6 +77,8 @@ ALLOWED = {history.DUPLICATES: "true"}
 GOOD = {
     "nothing": [],
     "a whole life": [provider(), dependent(), configmap(), FILLED, gone(FILLED), gone(dependent()), gone(provider())],
+    "a whole life of a link": [target(), link(), target(labels={"a": "b"}), gone(link()), target(deletionTimestamp="now"), gone(target())],
+    "a link that names nothing": [[(history.OBJECTS + LINK, body("ul"))]],
     "who waits may refer to nothing": [dependent(), gone(dependent())],
     "a finalizer goes before anybody refers": [provider(), BARE, gone(BARE), dependent()],
     "an empty place is no implementation": [dependent(), configmap()],
@@ -96,6 +108,12 @@ BAD = {
     "implemented of another": ([provider(uid="new"), dependent(), FILLED], 4, "there is new"),
     "implemented of one of two": ([provider(), dependent(PROVIDER, OTHER), FILLED], 4, "providers/default/q of uid None"),
     "an implementation remains": ([provider(), dependent(), FILLED, gone(dependent()), gone(provider())], 6, "which is gone"),
+    "a link to nothing": ([link()], 2, "is not there"),
+    "a link that comes too late": ([target(deletionTimestamp="now"), link()], 3, "is being deleted"),
+    "a link that moves to nothing": ([target(), link(), link("u") + gone(link())[1:]], 4, "is not there"),
+    "what a link names goes": ([target(), link(), gone(target())], 4, "is removed while"),
+    "what a link names begins to go": ([target(), link(), target(deletionTimestamp="now")], 4, "is being deleted while"),
+    "no entry of a link": ([target(), link(index=False)], 3, "references/core/"),
     "no entry": ([dependent(index=False)], 2, "references/"),
     "an entry too many": ([dependent(), gone(dependent()[:1])], 3, "objects say None"),
     "an entry without an object": ([dependent()[1:2]], 2, "objects say None"),

@@ -21,7 +21,7 @@ from world import Crew, World, rounds
 
 UNGUARDED = pathlib.Path(processes.BIN).parent / "tests" / "broken" / "annals-unguarded"
 SEED = os.environ.get("REFERENCES_SEED") or str(random.randrange(10**6))
-N_CLIENTS = 32
+N_CLIENTS, N_LINKING = 32, 6  # the latter refer as a definition declares
 CONTROLLERS = ["provider-finalization-controller", "dependent-controller", "garbage-collector-controller"]
 QUICK = ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
 
@@ -107,10 +107,17 @@ def pause_controllers(world, crew, dice):
 TROUBLES = [kill_server, kill_controllers, kill_etcd, pause_controllers, pause_etcd]
 
 
+def define_links(world):
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    processes.retry_until(lambda: world.servers[0].post(path, crowd.LINKS).status in (201, 409), "the definition of links")
+
+
 @contextlib.contextmanager
 def a_run(world, seed):
     """Turmoil until every trouble has been there, and for FAULT_SECONDS; the crew, when it is over."""
-    crew, dice = Crew([crowd.Member(world, number, seed) for number in range(N_CLIENTS)]), random.Random(seed)
+    define_links(world)
+    members = [(crowd.Linking if number < N_LINKING else crowd.Member)(world, number, seed) for number in range(N_CLIENTS)]
+    crew, dice = Crew(members), random.Random(seed)
     with crew.at_work():
         for number in rounds(least=len(TROUBLES)):
             crew.wait_successes(40)
@@ -132,9 +139,9 @@ def told(crew):
 def check_that_much_happened(sums):
     """A run in which nobody was refused, or nobody got through, shows nothing."""
     for what in ("make_provider", "remove_provider", "let_go", "make_dependent", "remove_dependent", "make_revision", "let_revision_go",
-                 "keep_state", "take_snapshot"):
+                 "keep_state", "take_snapshot", "make_link", "move_link", "remove_link", "remove_target"):
         assert sums.get((what, "ok")), f"{what} never succeeded: {sums}"
-    for what in ("let_go", "make_dependent"):
+    for what in ("let_go", "make_dependent", "make_link", "remove_target"):
         assert sums.get((what, "Conflict")), f"{what} was never refused: {sums}"
 
 
@@ -206,6 +213,9 @@ GUARDS = [
     ("needed", crowd.EagerForProviders, " is born although "),
     ("marks", crowd.EagerForProviders, "which is not marked"),
     ("reference-index", crowd.EagerForProviders, "/references/"),
+    ("protection", crowd.EagerForLinks, "while ['example.com/links/"),
+    ("declared", crowd.EagerForLinks, " comes to name "),
+    ("reference-index", crowd.EagerForLinks, "/references/core/"),
     ("history", crowd.EagerForHistories, " is the second of "),
     ("history", crowd.EagerForHistories, "; the limit is "),
     ("history-index", crowd.EagerForHistories, "/history/"),
@@ -216,6 +226,7 @@ GUARDS = [
 def test_without_a_guard_it_is_not(folder, certificates, guard, kind, words):
     print(f"REFERENCES_SEED={SEED}")
     with Unguarded(folder, certificates, guard) as world:
+        define_links(world)
         crew = Crew([kind(world, number, SEED) for number in range(N_CLIENTS)])
         with crew.at_work():
             seen = (violation for violation in history.replay(until_late(world.gateway.changes()), crowd.LIMITS) if words in violation.sentence)
@@ -223,10 +234,11 @@ def test_without_a_guard_it_is_not(folder, certificates, guard, kind, words):
         assert first, f"nothing was seen: {told(crew)}"
 
 
-@pytest.mark.parametrize("kind", [crowd.EagerForProviders, crowd.EagerForHistories])
+@pytest.mark.parametrize("kind", [crowd.EagerForProviders, crowd.EagerForHistories, crowd.EagerForLinks])
 def test_with_all_guards_the_same_clients_do_no_harm(folder, certificates, kind):
     print(f"REFERENCES_SEED={SEED}")
     with Unguarded(folder, certificates, "") as world:
+        define_links(world)
         crew = Crew([kind(world, number, SEED) for number in range(N_CLIENTS)])
         with crew.at_work():
             crew.wait_successes(100)
