@@ -350,6 +350,9 @@ static const char *scope_judge(const struct object *definition, const struct ent
 	bool has_namespaces = !str_is(member_text(spec, "scope"), "Cluster");
 	bool is_known = k || is_own, is_namespaced = k ? k->is_namespaced : has_namespaces;
 
+	if (str_is(member_text(json_gets(spec, "conversion"), "strategy"), "Webhook")) {
+		return "cannot be declared where a webhook converts the objects: they are stored in several forms";
+	}
 	if (k && (!kind_is_stored(k) || k->expires)) {
 		return "must name a resource whose objects are stored, and do not expire";
 	}

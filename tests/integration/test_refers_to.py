@@ -280,6 +280,14 @@ def test_annotations_are_checked(server, refers_to, why):
     assert [(c["field"], c["message"]) for c in answer.json["details"]["causes"]] == [(PATH, f"Invalid value: {json.dumps(refers_to)}: {why}")]
 
 
+def test_it_excludes_conversion_by_a_webhook(server):
+    what = definition("spec.config -> configmaps")
+    what["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"}}}
+    answer = server.post(DEFINITIONS, what)
+    assert answer.status == 422 and [c["field"] for c in answer.json["details"]["causes"]] == [PATH], answer.text
+    assert "cannot be declared where a webhook converts the objects" in answer.text
+
+
 def test_objects_without_a_namespace_must_say_where(server):
     answer = server.post(DEFINITIONS, definition("spec.config -> example.com/things", "clusterlinks", "ClusterLink", "Cluster"))
     assert "must have the path of a namespace, or say cluster-scoped" in answer.text
