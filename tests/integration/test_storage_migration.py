@@ -352,7 +352,7 @@ def test_objects_of_a_definition_follow_under_writers(world):
         size = 1
         while not is_over.is_set():
             size += 1
-            for i, name in enumerate(names[part::2]):
+            for i, name in enumerate(names[part::4]):  # the others are the migrator's alone
                 answer = servers[i % 2].patch(f"{WIDGETS.format('v1v2'[size % 2 * 2:][:2])}/{name}", {"spec": {"size": size}}, "application/merge-patch+json")
                 assert answer.status in (200, 409, 429, 504), answer
                 written[name] = size if answer.status == 200 else written[name]
