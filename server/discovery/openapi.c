@@ -60,6 +60,27 @@ struct defined_document {
 static const char json_type[] = "application/json";
 static const char protobuf_type[] = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
+/* ---- payloads ---- */
+
+struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload)
+{
+	switch (payload) {
+	case PAYLOAD_OBJECT:
+		return openapi_define_kind(b, subresource_kind(p->sub, p->kind), subresource_version(p->sub, p->version));
+	case PAYLOAD_LIST:
+		return openapi_define_list(b, p->kind, p->version);
+	case PAYLOAD_PATCH:
+		return openapi_define(b, type_patch.definition, &type_patch);
+	case PAYLOAD_DELETE_OPTIONS:
+		return openapi_define_options(b);
+	case PAYLOAD_STATUS:
+		return openapi_define_status(b);
+	case PAYLOAD_NONE:
+		break;
+	}
+	return json_null(b->arena);
+}
+
 /* ---- documents ---- */
 
 static void make_etag(char out[ETAG_SIZE], struct str body)

@@ -356,6 +356,23 @@ static void put_published(
 	}
 }
 
+static void put_selectable(
+	struct openapi_builder *b, struct json *schema, const struct kind *kind, const struct version *version)
+{
+	struct json *fields = json_array(b->arena);
+
+	for (size_t i = 0; i < kind->n_selectable; i++) {
+		if (selectable_is_visible(&kind->selectable[i], kind, version)) {
+			struct json *field = json_object(b->arena);
+			openapi_put_text(b, field, "fieldPath", kind->selectable[i].path);
+			json_append(b->arena, fields, field);
+		}
+	}
+	if (fields->n > 0) {
+		openapi_put(b, schema, "x-kubernetes-selectable-fields", fields);
+	}
+}
+
 struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct version *version)
 {
 	struct json *schema = claim_definition(b, version->definition);
@@ -363,6 +380,7 @@ struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *k
 	if (schema && kind->life) {
 		put_published(b, schema, kind, version);
 		put_gvks(b, schema, one_gvk(b, version, kind->kind));
+		put_selectable(b, schema, kind, version);
 	} else if (schema) {
 		put_structure(b, schema, version_type(kind, version));
 		if (!version_type(kind, version)->doc) {
@@ -404,6 +422,9 @@ struct json *openapi_define_list(struct openapi_builder *b, const struct kind *k
 		put_structure(b, schema, &list_type);
 		put_items(b, schema, openapi_define_kind(b, kind, version));
 		put_gvks(b, schema, one_gvk(b, version, kind->list_kind));
+		if (kind->life) {
+			put_selectable(b, schema, kind, version);
+		}
 	}
 	return openapi_ref(b, name);
 }
@@ -849,9 +870,11 @@ const char *openapi_operation_doc(struct openapi_builder *b, const struct openap
 
 struct json *openapi_path_gvk(struct openapi_builder *b, const struct openapi_path *p)
 {
-	const struct version *v = subresource_version(p->sub, p->version);
+	/* kube-apiserver names a custom resource itself for its scale, too. */
+	const struct subresource *sub = p->kind->life ? NULL : p->sub;
+	const struct version *v = subresource_version(sub, p->version);
 
-	return openapi_gvk(b, v->group, v->name, subresource_kind(p->sub, p->kind)->kind);
+	return openapi_gvk(b, v->group, v->name, subresource_kind(sub, p->kind)->kind);
 }
 
 const char *openapi_tag(struct openapi_builder *b, const struct version *version)
@@ -864,25 +887,4 @@ const char *openapi_tag(struct openapi_builder *b, const struct version *version
 	buf_addc(&tag, '_');
 	buf_adds(&tag, version->name);
 	return take_text(b, &tag);
-}
-
-/* ---- payloads ---- */
-
-struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload)
-{
-	switch (payload) {
-	case PAYLOAD_OBJECT:
-		return openapi_define_kind(b, subresource_kind(p->sub, p->kind), subresource_version(p->sub, p->version));
-	case PAYLOAD_LIST:
-		return openapi_define_list(b, p->kind, p->version);
-	case PAYLOAD_PATCH:
-		return openapi_define(b, type_patch.definition, &type_patch);
-	case PAYLOAD_DELETE_OPTIONS:
-		return openapi_define_options(b);
-	case PAYLOAD_STATUS:
-		return openapi_define_status(b);
-	case PAYLOAD_NONE:
-		break;
-	}
-	return json_null(b->arena);
 }
