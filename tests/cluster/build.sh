@@ -80,6 +80,41 @@ else
 	echo "the Prometheus operator's module cannot be had: its definitions judge nothing." >&2
 fi
 
+# Those of well-known projects. Where one's module cannot be had, its definitions are not judged.
+projects="
+prometheus-operator  github.com/prometheus-operator/prometheus-operator@v0.89.0  example/prometheus-operator-crd-full
+cert-manager         github.com/cert-manager/cert-manager@v1.21.2                deploy/crds
+cluster-api          sigs.k8s.io/cluster-api@v1.12.0                             config/crd/bases
+kueue                sigs.k8s.io/kueue@v0.17.0                                   config/components/crd/bases
+karpenter            sigs.k8s.io/karpenter@v1.8.0                                pkg/apis/crds
+crossplane           github.com/crossplane/crossplane/v2@v2.1.0                  cluster/crds
+argo-rollouts        github.com/argoproj/argo-rollouts@v1.8.3                    manifests/crds
+knative-serving      knative.dev/serving@v0.47.0                                 config/core/300-resources
+source-controller    github.com/fluxcd/source-controller@v1.9.0                  config/crd/bases
+lws                  sigs.k8s.io/lws@v0.9.0                                      config/crd/bases
+jobset               sigs.k8s.io/jobset@v0.12.0                                  config/components/crd/bases
+gateway-api          sigs.k8s.io/gateway-api@v1.4.0                              config/crd/experimental
+"
+if ! printf %s "$projects" | cmp -s - "$PEERS/projects/list"; then
+	rm -rf "$PEERS/projects"
+	mkdir "$PEERS/projects"
+	have_all=true
+	while read -r name module folder; do
+		[ -n "$name" ] || continue
+		found=$(cd / && go mod download -json "$module" 2>/dev/null | sed -n 's/^\s*"Dir": "\(.*\)",$/\1/p')
+		if [ -d "$found/$folder" ]; then
+			mkdir "$PEERS/projects/$name"
+			cp --no-preserve=mode "$found/$folder"/*.yaml "$PEERS/projects/$name/"
+		else
+			echo "$module cannot be had: its definitions judge nothing." >&2
+			have_all=false
+		fi
+	done <<<"$projects"
+	if $have_all; then
+		printf %s "$projects" >"$PEERS/projects/list"
+	fi
+fi
+
 # Kubernetes' own tests of StatefulSets.
 upstream/build.sh "$PEERS"
 
