@@ -24,6 +24,7 @@ HELP_OF = {
 # The labels of those that have any. tests/integration/test_reference.py compares them with a server's answer.
 REQUEST = "component group resource scope subresource verb version"
 LABELS = {
+    "apiserver_conversion_webhook_duration_seconds": "failure_type result", "apiserver_conversion_webhook_request_total": "failure_type result",
     "annals_certificate_expiration_timestamp_seconds": "use",
     "annals_etcd_alarm": "type",
     "annals_storage_migration_objects_total": "resource result",
