@@ -26,4 +26,11 @@ static inline void assert_str_at(struct str s, const char *expected, const char 
 	}
 }
 
+/* Random tests of one thread try this fraction of their seeds under a sanitizer, which takes ten times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SEEDS_SHARE = 8 };
+#else
+enum { SEEDS_SHARE = 1 };
+#endif
+
 #endif
