@@ -795,7 +795,8 @@ struct str archive_origin(struct str ns)
 {
 	struct str origin, rest;
 
-	return str_cut(ns, '.', &origin, &rest) ? origin : ns;
+	/* A segment "." of a path has no name before it. */
+	return str_cut(ns, '.', &origin, &rest) && origin.n && rest.n ? origin : ns;
 }
 
 struct str archive_of(struct str ns, struct str uid, struct arena *a)
