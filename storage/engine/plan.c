@@ -231,12 +231,11 @@ static bool is_leaving(const struct plan_change *c)
  * already. */
 static void plan_guard_undeclared(struct plan *p, const struct plan_change *c)
 {
-	const struct kind *k = c->kind, *mild = mild_referrer(k);
-	struct str all = key_references(p->arena, p->prefix, str_of(k->versions[0].group), str_of(k->resource), c->ns, c->name);
-
 	if (c->is_unprotected || !is_leaving(c)) {
 		return; /* the range as a whole is guarded, or nothing is */
 	}
+	const struct kind *k = c->kind, *mild = mild_referrer(k);
+	struct str all = key_references(p->arena, p->prefix, str_of(k->versions[0].group), str_of(k->resource), c->ns, c->name);
 	if (!mild) {
 		plan_guard_empty(p, all);
 		return;
