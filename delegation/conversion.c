@@ -16,12 +16,14 @@
 #include <pthread.h>
 
 enum {
-	CALL_MS = 30000,   /* upstream's time for one call */
-	CALLS_MAX = 32,    /* under way: each may hold an answer of ANSWER_MAX */
-	CALLS_OF_KIND = 8, /* of one definition: others must get on when its webhook hangs */
-	WAITING_MAX =
-		4096, /* of one definition: those who ask for its objects wait meanwhile, and hold no place of other requests */
-	WAITING_BYTES_MAX = 16 << 20, /* of their questions */
+	CALL_MS = 30000,                  /* upstream's time for one call */
+	CALLS_MAX = 32,                   /* under way: each may hold an answer of ANSWER_MAX */
+	CALLS_OF_KIND = 8,                /* of one definition: others must get on when its webhook hangs */
+	WAITING_MAX = 4096,               /* of one definition: who asks for its objects waits, and holds no place of others */
+	WAITING_BYTES_MAX = 16 << 20,     /* of the questions of one definition */
+	WAITING_ALL_BYTES_MAX = 64 << 20, /* of the questions of all definitions */
+	TARGETS_MAX = 64,                 /* webhooks whose CA and connections are kept, the last that were asked */
+	TARGETS_BYTES_MAX = 4 << 20,      /* of their configurations */
 	REVIEW_MAX = 16 << 20, /* bytes of a question: asked in chunks that are far smaller, but for single large objects */
 	ANSWER_MAX = 8 << 20,  /* bytes of an answer: several times what etcd takes of one object */
 };
@@ -323,12 +325,20 @@ static bool review_write(struct buf *out, const struct conversion_question *q, c
 
 /* ---- calls ---- */
 
+/* A webhook as a definition says how it is called. Its CA is opened once, since connections are used again only with the same one. */
+struct target {
+	struct list link; /* of `targets` */
+	_Atomic unsigned refs;
+	struct str config; /* WebhookClientConfig, as JSON */
+	struct webhook hook;
+	struct arena arena;
+};
+
 struct call {
 	struct list link; /* of `running`, or of `waiting` */
 	struct conversions *conversions;
 	struct conversion_question *q;
-	struct webhook target;
-	struct arena arena; /* of the target */
+	struct target *target; /* a reference */
 	char uid[UUID_SIZE];
 	char *path;
 	struct buf body, text;
@@ -344,6 +354,8 @@ struct conversions {
 	pthread_mutex_t lock;  /* guards what follows */
 	struct client *client; /* made for the first question, then constant */
 	struct list running, waiting;
+	struct list targets; /* references, the latest first */
+	size_t n_targets, n_target_bytes;
 	size_t n_running;
 	bool is_stopped;
 	struct histogram durations[RESULTS];
@@ -352,6 +364,71 @@ struct conversions {
 
 static const double conversion_seconds[] = {0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60};
 static const struct bounds conversion_bounds = {conversion_seconds, ARRAY_SIZE(conversion_seconds), 1e9};
+
+/* ---- targets ---- */
+
+static struct target *target_unref(struct target *t)
+{
+	if (t && atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) {
+		t->hook.peer = peer_free(t->hook.peer);
+		arena_done(&t->arena);
+		mem_free(t);
+	}
+	return NULL;
+}
+
+static struct target *target_new(struct str config)
+{
+	struct target *t = mem_new(struct target);
+	_cleanup_(arena_done) struct arena scratch;
+	struct json *j;
+	size_t at;
+
+	t->refs = 1;
+	list_init(&t->link);
+	arena_init(&t->arena, SIZE_MAX / 2);
+	arena_init(&scratch, SIZE_MAX / 2);
+	t->config = arena_dup(&t->arena, config);
+	webhook_target_read(&t->hook, json_parse(&j, &scratch, config, JSON_LIMITS_DEFAULT, &at) ? NULL : j, &t->arena);
+	return t;
+}
+
+static void targets_trim(struct conversions *c, size_t n_max, size_t bytes_max)
+{
+	while (c->n_targets > n_max || c->n_target_bytes > bytes_max) {
+		struct target *last = list_entry(c->targets.prev, struct target, link);
+		list_remove(&last->link);
+		c->n_targets--;
+		c->n_target_bytes -= last->config.n;
+		target_unref(last);
+	}
+}
+
+/* Returns a reference. */
+static struct target *targets_find(struct conversions *c, struct str config)
+{
+	struct target *found = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	list_for_each(it, &c->targets) {
+		struct target *each = list_entry(it, struct target, link);
+		found = str_eq(each->config, config) ? each : found;
+	}
+	if (found) {
+		list_remove(&found->link);
+	} else {
+		found = target_new(config);
+		c->n_targets++;
+		c->n_target_bytes += config.n;
+	}
+	list_add_before(c->targets.next, &found->link);
+	atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
+	targets_trim(c, TARGETS_MAX, TARGETS_BYTES_MAX);
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+/* ---- queues ---- */
 
 static bool is_of_kind(const struct call *c, const struct kind *k)
 {
@@ -363,8 +440,8 @@ static bool may_run(const struct conversions *c, const struct kind *k)
 	size_t n = 0;
 
 	assert_locked(&((struct conversions *)(uintptr_t)c)->lock);
-	for (struct list *l = c->running.next; l != &c->running; l = l->next) {
-		n += is_of_kind(list_entry(l, struct call, link), k);
+	list_for_each(it, &c->running) {
+		n += is_of_kind(list_entry(it, struct call, link), k);
 	}
 	return c->n_running < CALLS_MAX && n < CALLS_OF_KIND;
 }
@@ -372,25 +449,25 @@ static bool may_run(const struct conversions *c, const struct kind *k)
 /* Is there room for one more in the queue of its kind? */
 static bool may_wait(const struct conversions *c, const struct call *more)
 {
-	size_t n = 0, n_bytes = more->body.n;
+	size_t n = 0, n_bytes = more->body.n, n_all = more->body.n;
 
 	assert_locked(&((struct conversions *)(uintptr_t)c)->lock);
-	for (struct list *l = c->waiting.next; l != &c->waiting; l = l->next) {
-		const struct call *each = list_entry(l, struct call, link);
+	list_for_each(it, &c->waiting) {
+		const struct call *each = list_entry(it, struct call, link);
 		bool is_same = is_of_kind(each, more->q->kind);
 		n += is_same;
 		n_bytes += is_same ? each->body.n : 0;
+		n_all += each->body.n;
 	}
-	return n == 0 || (n < WAITING_MAX && n_bytes <= WAITING_BYTES_MAX);
+	return n_all <= WAITING_ALL_BYTES_MAX && (n == 0 || (n < WAITING_MAX && n_bytes <= WAITING_BYTES_MAX));
 }
 
 static struct call *call_free(struct call *c)
 {
-	c->target.peer = peer_free(c->target.peer);
+	c->target = target_unref(c->target);
 	c->path = mem_free(c->path);
 	buf_done(&c->body);
 	buf_done(&c->text);
-	arena_done(&c->arena);
 	return mem_free(c);
 }
 
@@ -403,7 +480,7 @@ static bool on_answer_bytes(struct exchange *x, struct str bytes)
 
 static void call_fail(struct call *c, const char *why)
 {
-	conversion_fail(c->q, " failed: Post \"%s%s\": %s", c->target.peer->base, c->path, why);
+	conversion_fail(c->q, " failed: Post \"%s%s\": %s", c->target->hook.peer->base, c->path, why);
 }
 
 static void call_read_answer(struct call *c)
@@ -440,12 +517,11 @@ static struct call *take_next(struct conversions *c, struct list *late)
 	int64_t now = clock_mono_ms();
 
 	assert_locked(&c->lock);
-	for (struct list *l = c->waiting.next, *next; l != &c->waiting; l = next) {
-		struct call *each = list_entry(l, struct call, link);
-		next = l->next;
+	list_for_each_safe(it, &c->waiting) {
+		struct call *each = list_entry(it, struct call, link);
 		if (each->q->base.deadline_ms <= now) {
-			list_remove(l);
-			list_append(late, l);
+			list_remove(it);
+			list_append(late, it);
 		} else if (!found && may_run(c, each->q->kind)) {
 			found = each;
 		}
@@ -503,7 +579,7 @@ static void call_start(struct call *c)
 	c->began_ns = clock_mono_ns();
 	c->x = (struct exchange){.method = "POST",
 		.path = c->path,
-		.peer = c->target.peer,
+		.peer = c->target->hook.peer,
 		.body = buf_str(&c->body),
 		.timeout_ms = MIN(left_ms, CALL_MS),
 		.on_bytes = on_answer_bytes,
@@ -514,18 +590,13 @@ static void call_start(struct call *c)
 /* Writes the request. Returns false with a failure in the question. */
 static bool call_write(struct call *c)
 {
-	struct json *config;
-	size_t at;
+	const struct webhook *h = &c->target->hook;
 
-	if (json_parse(&config, &c->arena, c->q->kind->hook->config, JSON_LIMITS_DEFAULT, &at)) {
-		config = NULL;
-	}
-	webhook_target_read(&c->target, config, &c->arena);
-	if (!c->target.peer) {
-		conversion_fail(c->q, " failed: could not get REST client: " STR_FMT, STR_ARG(c->target.target_problem));
+	if (!h->peer) {
+		conversion_fail(c->q, " failed: could not get REST client: " STR_FMT, STR_ARG(h->target_problem));
 		return false;
 	}
-	c->path = mem_printf(STR_FMT "?timeout=%ds", STR_ARG(c->target.path), CALL_MS / 1000);
+	c->path = mem_printf(STR_FMT "?timeout=%ds", STR_ARG(h->path), CALL_MS / 1000);
 	uuid_new(c->uid);
 	if (!review_write(&c->body, c->q, c->uid)) {
 		conversion_fail(c->q, " failed: the objects are too big");
@@ -558,7 +629,7 @@ static bool conversions_ask(void *ctx, struct conversion_question *q)
 	c->conversions = all;
 	c->q = q;
 	list_init(&c->link);
-	arena_init(&c->arena, SIZE_MAX / 2);
+	c->target = targets_find(all, q->kind->hook->config);
 	buf_init(&c->body, REVIEW_MAX);
 	buf_init(&c->text, ANSWER_MAX);
 	if (!call_write(c)) {
@@ -598,6 +669,7 @@ struct conversions *conversions_new(void)
 	pthread_mutex_init(&c->lock, NULL);
 	list_init(&c->running);
 	list_init(&c->waiting);
+	list_init(&c->targets);
 	return c;
 }
 
@@ -627,6 +699,7 @@ struct conversions *conversions_free(struct conversions *c)
 		conversions_stop(c);
 		client_free(c->client);
 		assert(list_is_empty(&c->running) && list_is_empty(&c->waiting));
+		targets_trim(c, 0, 0);
 		pthread_mutex_destroy(&c->lock);
 	}
 	return mem_free(c);

@@ -51,6 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):  # pylint: disable=invalid-name
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.hook.ports.add(self.client_address[1])
         said = self.server.hook.asked(self.path, review)
         status, body = said if isinstance(said, tuple) else (200, json.dumps(said).encode())
         self.send_response(status)
@@ -64,12 +65,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Hook:
-    """say: what is answered, a function of the review. asked_for: (version, names) of each review so far."""
+    """say: what is answered, a function of the review. asked_for: (version, names) of each review so far. ports: of those who asked."""
 
     def __init__(self, certificates):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*map(str, certificates.server))
-        self.say, self.reviews, self.paths, self.released = answer, [], [], threading.Event()
+        self.say, self.reviews, self.paths, self.ports, self.released = answer, [], [], set(), threading.Event()
         self.server = HttpsServer(("127.0.0.1", 0), Handler)
         self.server.hook = self
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
@@ -246,6 +247,13 @@ def test_watches_show_their_version(world, hook):
         assert versions[0] < versions[1]
     with world.client.watch(routes("v1") + "?watch=true&resourceVersion=0&timeoutSeconds=1", headers=TABLE) as rows:
         assert rows.next()["object"]["rows"][0]["cells"] == ["b00", "h:0"]
+
+
+def test_questions_share_a_connection(world, hook):
+    make(world)
+    for _ in range(5):
+        assert world.get(f"{routes('v1')}/a").json["spec"] == {"hostPort": "h:1"}
+    assert len(hook.reviews) >= 5 and len(hook.ports) == 1
 
 
 def test_deletion_asks_nobody(world, hook):
