@@ -43,16 +43,11 @@ struct conversion {
 	void *ctx;
 };
 
-const struct version *conversion_target(const struct request *q)
-{
-	return q->route.version;
-}
-
 bool conversion_is_needed(const struct request *q, const struct cached *o)
 {
 	bool shows_fields = q->media.as != AS_PARTIAL && q->media.as != AS_PARTIAL_LIST;
 
-	return o->kind->hook && o->kind == q->route.kind && shows_fields && o->stored_version != conversion_target(q);
+	return o->kind->hook && o->kind == q->route.kind && shows_fields && o->stored_version != q->route.version;
 }
 
 /* ---- lifetime ---- */
@@ -247,6 +242,9 @@ static bool conversion_ask(struct conversion *c)
 
 bool conversion_step(struct conversion *c)
 {
+	if (c->is_over) {
+		return true;
+	}
 	pthread_mutex_lock(&c->lock);
 	enum conversion_state state = c->state;
 	pthread_mutex_unlock(&c->lock);
@@ -286,9 +284,10 @@ static void request_wake(void *ctx)
 	http_wake(ctx);
 }
 
-struct conversion *request_conversion(struct request *q, const struct version *to)
+struct conversion *request_conversion(struct request *q)
 {
-	return conversion_new(q->server->options.converter, q->route.kind, to, q->deadline_ms, request_wake, q->x);
+	return conversion_new(
+		q->server->options.converter, q->route.kind, q->route.version, q->deadline_ms, request_wake, q->x);
 }
 
 /* Suspended first: the answer may come before the step has returned. */

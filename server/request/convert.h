@@ -16,9 +16,6 @@ struct conversion;
 
 /* Shall the object be converted before the request shows it? Metadata alone is shown as it is stored. */
 bool conversion_is_needed(const struct request *q, const struct cached *o);
-/* The version that an answer, or a write, of the request needs: that of its path. Subresources that are views show its fields. */
-const struct version *conversion_target(const struct request *q);
-
 /* deadline_ms: monotonic, of each question. wake(ctx) is called after conversion_step() has said false; from any thread, under a
  * lock: it must only signal. */
 struct conversion *conversion_new(const struct converter *converter, const struct kind *k, const struct version *to,
@@ -35,8 +32,8 @@ size_t conversion_bytes(const struct conversion *c);                      /* of 
 /* wake() is not called any more. A question under way goes on, and its answer is dropped. */
 struct conversion *conversion_free(struct conversion *c); /* NULL */
 
-/* A conversion for request_convert(). */
-struct conversion *request_conversion(struct request *q, const struct version *to);
+/* A conversion into the version of the request, for request_convert(). */
+struct conversion *request_conversion(struct request *q);
 /* Takes c and converts what was added to it. Then calls next on a thread of HTTP: all is in q->converting, or q->st has the 500. The
  * request keeps it until its end, unless request_converted() hands it out. */
 void request_convert(struct request *q, struct conversion *c, void (*next)(struct request *q));

@@ -500,7 +500,7 @@ static void reply_converted(struct request *q)
 static void reply_shown(struct request *q, unsigned code, const struct cached *packed, bool is_kept)
 {
 	if (conversion_is_needed(q, packed)) {
-		struct conversion *c = request_conversion(q, conversion_target(q));
+		struct conversion *c = request_conversion(q);
 		q->code_converted = code;
 		conversion_add(c, packed);
 		request_convert(q, c, reply_converted);

@@ -64,7 +64,7 @@ static void get_answer(struct request *q)
 		return;
 	}
 	if (r->sub && r->sub->view && conversion_is_needed(q, o)) {
-		struct conversion *c = request_conversion(q, conversion_target(q));
+		struct conversion *c = request_conversion(q);
 		conversion_add(c, o);
 		request_convert(q, c, get_converted_view);
 		return;
@@ -421,7 +421,7 @@ void reply_listing(struct request *q, struct listing *l)
 	struct conversion *c = NULL;
 
 	for (size_t i = 0; !c && i < l->n_items; i++) {
-		c = conversion_is_needed(q, l->items[i]) ? request_conversion(q, conversion_target(q)) : NULL;
+		c = conversion_is_needed(q, l->items[i]) ? request_conversion(q) : NULL;
 	}
 	if (!c) {
 		reply_listing_taken(q, l);

@@ -6,7 +6,6 @@
 #include "api/patch/unstructured.h"
 #include "api/rules/validate.h"
 #include "server/request/agreed_version.h"
-#include "server/request/convert.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 #include "server/write/write.h"
@@ -148,7 +147,7 @@ static enum decision view_settle(struct request *q, struct update *u, struct obj
 	struct object *o = object_copy(w->present, q->a);
 	view->take(view, o, sent, q->a);
 	o->meta.managed_fields = managed_from_view(view, w->present, sent->meta.managed_fields, r->version, q->a);
-	o->version = o->kind->hook ? conversion_target(q) : r->version;
+	o->version = r->version;
 	return update_settle(q, u, o);
 }
 

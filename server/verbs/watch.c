@@ -48,7 +48,6 @@ struct watching {
 	struct conversion *converting;
 	enum watch_type converted_type;
 	size_t converted_at; /* the next to be shown */
-	bool is_converted;
 };
 
 static void watching_wake(void *ctx);
@@ -313,7 +312,6 @@ static void watching_convert(struct watching *w, enum watch_type type, const str
 		w->converting = conversion_new(q->server->options.converter, q->route.kind, q->route.version,
 			clock_mono_ms() + CONVERSION_MS, watching_wake, w);
 		w->converted_at = 0;
-		w->is_converted = false;
 	}
 	w->converted_type = type;
 	conversion_add(w->converting, o);
@@ -333,8 +331,7 @@ static void watching_fail(struct watching *w)
 
 static void watching_show_converted(struct watching *w)
 {
-	w->is_converted = w->is_converted || conversion_step(w->converting);
-	if (!w->is_converted) {
+	if (!conversion_step(w->converting)) {
 		w->is_over = http_is_draining(w->q->x);
 		return;
 	}

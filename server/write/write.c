@@ -8,7 +8,6 @@
 #include "api/model/packed.h"
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
-#include "server/request/convert.h"
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
@@ -532,7 +531,7 @@ static int write_convert(struct request *q, enum questions_conversion_of which, 
 /* The request decides on the present object in its own version. Returns as write_convert() does. */
 static int write_convert_present(struct request *q, struct write *w)
 {
-	const struct version *to = conversion_target(q);
+	const struct version *to = q->route.version;
 	struct object *converted;
 
 	w->present = w->unconverted ? w->unconverted : w->present;
