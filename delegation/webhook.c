@@ -223,15 +223,7 @@ static enum webhook_side_effects side_effects_of(struct str name)
 static const char *review_version_of(const struct json *versions)
 {
 	static const char *const known[] = {"v1", "v1beta1"};
-	const struct json *version;
-	for (uint32_t i = 0; (version = list_item(versions, i)); i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(known); k++) {
-			if (str_is(json_text(version), known[k])) {
-				return known[k];
-			}
-		}
-	}
-	return NULL;
+	return list_first_known(versions, known, ARRAY_SIZE(known));
 }
 
 static bool read_rules(struct webhook *h, const struct json *rules, struct arena *a)

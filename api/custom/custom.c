@@ -256,6 +256,11 @@ static void custom_validate_status(const struct object *o, const struct object *
 	}
 }
 
+static bool has_status(const struct object *o)
+{
+	return custom_version_of(o->kind, shown_version(o))->has_status;
+}
+
 static bool has_same_fields(const struct json *mine, const struct json *other, bool is_status_ignored)
 {
 	for (uint32_t i = 0; i < mine->n; i++) {
@@ -272,7 +277,7 @@ static bool has_same_fields(const struct json *mine, const struct json *other, b
 static bool custom_bumps_generation(const struct object *o, const struct object *old)
 {
 	const struct version *v = shown_version(o);
-	bool is_status_ignored = custom_version_of(o->kind, v)->has_status;
+	bool is_status_ignored = has_status(o);
 	const struct json *is = o->fields, *was = old->fields;
 	_cleanup_(arena_done) struct arena a;
 
@@ -291,11 +296,6 @@ static void set_status(struct object *o, struct json *status, struct arena *a)
 	if (status) {
 		json_add(a, o->fields, STR("status"), status);
 	}
-}
-
-static bool has_status(const struct object *o)
-{
-	return custom_version_of(o->kind, shown_version(o))->has_status;
 }
 
 static void custom_prepare_create(struct object *o, struct arena *a)
@@ -384,20 +384,12 @@ static struct json *scale_show(const struct view *v, const struct object *o, str
 	return fields;
 }
 
-/* A copy of `in` with the member set that the steps lead to; objects on the way are made. */
-static struct json *with_member(const struct json *in, const struct str *steps, size_t n, struct json *value, struct arena *a)
-{
-	struct json *out = json_is(in, JSON_OBJECT) ? json_copy(a, in) : json_object(a);
-
-	json_set(a, out, steps[0], n == 1 ? value : with_member(json_get(in, steps[0]), steps + 1, n - 1, value, a));
-	return out;
-}
-
 static void scale_take(const struct view *v, struct object *o, const struct object *sent, struct arena *a)
 {
 	const struct custom_scale *c = scale_of(v);
 
-	o->fields = with_member(o->fields, c->steps, c->n_steps, json_int(a, member_int(object_spec(sent), "replicas")), a);
+	o->fields =
+		object_with_member(o->fields, c->steps, c->n_steps, json_int(a, member_int(object_spec(sent), "replicas")), a);
 }
 
 /* ---- columns ---- */
@@ -587,18 +579,6 @@ static const char *definition_name(struct maker *m, const struct version *v)
 	return keep(m, arena_printf(m->a, STR_FMT ".%s.%s", STR_ARG(reversed), v->name, m->c->kind.kind));
 }
 
-static const struct json *stored_spec(const struct maker *m)
-{
-	const struct json *in = json_gets(m->spec, "versions"), *each;
-
-	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
-		if (member_is_true(each, "storage")) {
-			return each;
-		}
-	}
-	return NULL;
-}
-
 static void make_version(struct maker *m, struct version *v, struct custom_version *cv, const struct json *in)
 {
 	*v = (struct version){
@@ -610,7 +590,8 @@ static void make_version(struct maker *m, struct version *v, struct custom_versi
 	v->definition = definition_name(m, v);
 	cv->has_status = json_gets(json_gets(in, "subresources"), "status") != NULL;
 	v->reset_fields = cv->has_status ? resets_status : NULL;
-	v->is_narrowed = !m->c->kind.hook && !json_equal(json_gets(in, "schema"), json_gets(stored_spec(m), "schema"));
+	v->is_narrowed = !m->c->kind.hook &&
+		!json_equal(json_gets(in, "schema"), json_gets(definition_stored_version(m->spec), "schema"));
 	m->c->kind.narrow = v->is_narrowed ? custom_narrow : m->c->kind.narrow;
 	make_version_rules(m, cv, in);
 }
@@ -636,18 +617,6 @@ static bool make_versions(struct maker *m)
 	return k->n_versions > 0 && k->n_versions == n;
 }
 
-static const struct json *version_spec(const struct maker *m, const struct version *v)
-{
-	const struct json *in = json_gets(m->spec, "versions"), *each;
-
-	for (uint32_t i = 0; (each = list_item(in, i)); i++) {
-		if (str_is(member_text(each, "name"), v->name)) {
-			return each;
-		}
-	}
-	return NULL;
-}
-
 static size_t selectable_find(const struct kind *k, const char *path)
 {
 	size_t i = 0;
@@ -661,7 +630,8 @@ static size_t selectable_find(const struct kind *k, const char *path)
 /* With a webhook, the cache knows the stored form alone. */
 static const struct json *selectable_spec(const struct maker *m, const struct version *v)
 {
-	return json_gets(m->c->kind.hook ? stored_spec(m) : version_spec(m, v), "selectableFields");
+	return json_gets(m->c->kind.hook ? definition_stored_version(m->spec) : definition_version(m->spec, str_of(v->name)),
+		"selectableFields");
 }
 
 /* A field of several versions is listed once: each object in the cache keeps a value for each. */
@@ -747,7 +717,8 @@ static void make_subresources(struct maker *m)
 		k->prepare_create = custom_prepare_create;
 	}
 	for (size_t i = 0; i < k->n_versions; i++) {
-		const struct json *in = json_gets(json_gets(version_spec(m, &k->versions[i]), "subresources"), "scale");
+		const struct json *in =
+			json_gets(json_gets(definition_version(m->spec, str_of(k->versions[i].name)), "subresources"), "scale");
 		const struct custom_scale *scale = in ? make_scale(m, &k->versions[i], in) : NULL;
 		m->c->versions[i].scale = scale;
 		if (scale) {
@@ -772,7 +743,7 @@ static struct str text_of(const struct json *j, struct arena *a)
 static void make_hook(struct maker *m)
 {
 	static const char *const known[] = {"v1", "v1beta1"};
-	const struct json *conversion = json_gets(m->spec, "conversion"), *webhook = json_gets(conversion, "webhook"), *each;
+	const struct json *conversion = json_gets(m->spec, "conversion"), *webhook = json_gets(conversion, "webhook");
 	struct kind_hook *h;
 
 	if (!str_is(member_text(conversion, "strategy"), "Webhook")) {
@@ -780,11 +751,7 @@ static void make_hook(struct maker *m)
 	}
 	h = arena_new(m->a, struct kind_hook);
 	h->config = text_of(json_gets(webhook, "clientConfig"), m->a);
-	for (uint32_t i = 0; !h->review_version && (each = list_item(json_gets(webhook, "conversionReviewVersions"), i)); i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(known); k++) {
-			h->review_version = str_is(json_text(each), known[k]) ? known[k] : h->review_version;
-		}
-	}
+	h->review_version = list_first_known(json_gets(webhook, "conversionReviewVersions"), known, ARRAY_SIZE(known));
 	m->c->kind.hook = h;
 }
 
@@ -890,18 +857,12 @@ void custom_identify(const struct kind *k, struct buf *out)
 bool custom_publish(struct json **ret, const struct kind *k, const struct version *v, bool is_v2,
 	const struct object *definition, struct arena *a)
 {
-	const struct json *versions = json_gets(object_spec(definition), "versions"), *each;
+	const struct json *in = definition_version(object_spec(definition), str_of(v->name));
 
-	if (!is_same(definition, k)) {
+	if (!in || !is_same(definition, k)) {
 		return false;
 	}
-	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
-		if (str_is(member_text(each, "name"), v->name)) {
-			const struct json *schema = json_gets(json_gets(each, "schema"), "openAPIV3Schema");
-			bool is_structural = custom_version_of(k, v)->schema != NULL;
-			*ret = publish_schema(is_structural ? schema : NULL, is_v2, a);
-			return true;
-		}
-	}
-	return false;
+	bool is_structural = custom_version_of(k, v)->schema != NULL;
+	*ret = publish_schema(is_structural ? json_gets(json_gets(in, "schema"), "openAPIV3Schema") : NULL, is_v2, a);
+	return true;
 }

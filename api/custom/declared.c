@@ -2,6 +2,7 @@
  * a list, whose items have no lasting names. */
 #include "api/custom/declared.h"
 
+#include "api/custom/definition.h"
 #include "api/model/members.h"
 #include "api/rules/validate.h"
 
@@ -33,7 +34,6 @@ static const char *path_parse(struct declared_path *ret, struct str text, bool h
 	size_t n = 0;
 
 	ret->lists = 0;
-
 	for (bool has_more = true; has_more;) {
 		struct str rest;
 		if (n == DECLARED_STEPS_MAX) {
@@ -221,16 +221,9 @@ void declared_read(struct declared *ret, const struct object *definition, struct
 
 /* ---- rules of the annotations ---- */
 
-static const struct json *stored_schema(const struct object *definition)
+static const struct json *schema_of(const struct json *version)
 {
-	const struct json *versions = json_gets(object_spec(definition), "versions"), *each;
-
-	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
-		if (member_is_true(each, "storage")) {
-			return json_gets(json_gets(each, "schema"), "openAPIV3Schema");
-		}
-	}
-	return NULL;
+	return json_gets(json_gets(version, "schema"), "openAPIV3Schema");
 }
 
 /* NULL, or why the path names no field of the schema. */
@@ -265,12 +258,13 @@ static const char *list_judge(struct str text, const struct declared_path *all, 
 	return n < DECLARED_PATHS_MAX ? NULL : "is one too many: the most are 32 paths";
 }
 
-static void list_validate(const struct object *definition, const char *name, struct field_errors *errors)
+static void immutable_validate(const struct object *definition, struct field_errors *errors)
 {
+	static const struct str path = {
+		"metadata.annotations[" ANNOTATION_IMMUTABLE "]", sizeof("metadata.annotations[" ANNOTATION_IMMUTABLE "]") - 1};
 	struct declared_path *all = arena_array(errors->arena, struct declared_path, DECLARED_PATHS_MAX);
-	struct str path = arena_printf(errors->arena, "metadata.annotations[%s]", name);
-	struct str list = annotation_of(definition, name), text;
-	bool is_over = !json_gets(definition->meta.annotations, name);
+	struct str list = annotation_of(definition, ANNOTATION_IMMUTABLE), text;
+	bool is_over = !json_gets(definition->meta.annotations, ANNOTATION_IMMUTABLE);
 	size_t n = 0;
 
 	if (!is_over && str_is(member_text(json_gets(object_spec(definition), "conversion"), "strategy"), "Webhook")) {
@@ -282,7 +276,7 @@ static void list_validate(const struct object *definition, const char *name, str
 		struct declared_path p = {.text = text};
 		const char *problem = list_judge(text, all, n);
 		problem = problem ? problem : path_parse(&p, text, false, errors->arena);
-		problem = problem ? problem : path_judge(&p, stored_schema(definition));
+		problem = problem ? problem : path_judge(&p, schema_of(definition_stored_version(object_spec(definition))));
 		if (problem) {
 			field_invalid_str(errors, path, text, "%s", problem);
 		}
@@ -300,10 +294,10 @@ void declared_validate(const struct object *definition, const struct object *old
 	field_errors_init(&before, errors->arena);
 	references_validate(definition, errors);
 	if (old && str_eq(annotation_of(definition, ANNOTATION_IMMUTABLE), annotation_of(old, ANNOTATION_IMMUTABLE))) {
-		list_validate(old, ANNOTATION_IMMUTABLE, &before);
+		immutable_validate(old, &before);
 	}
 	if (before.n == 0) {
-		list_validate(definition, ANNOTATION_IMMUTABLE, errors);
+		immutable_validate(definition, errors);
 	}
 }
 
@@ -335,7 +329,7 @@ static bool versions_have_string(const struct object *definition, const struct d
 	const struct json *versions = json_gets(object_spec(definition), "versions"), *each;
 
 	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
-		if (!schema_has_string(json_gets(json_gets(each, "schema"), "openAPIV3Schema"), p)) {
+		if (!schema_has_string(schema_of(each), p)) {
 			return false;
 		}
 	}
@@ -542,11 +536,7 @@ size_t declared_needs(const struct declared *d, const struct object *o, const st
 
 	_Static_assert((int)REFERENCES_MAX <= (int)NEEDS_MAX, "a right for each reference");
 	for (size_t i = 0; i < n_is; i++) {
-		bool is_new = true;
-		for (size_t k = 0; k < n_was && is_new; k++) {
-			is_new = !reference_is_same(&is[i], &was[k], o->meta.ns);
-		}
-		if (is_new) {
+		if (!references_have(was, n_was, &is[i], o->meta.ns)) {
 			const struct reference_field *f = is[i].field;
 			ret[n++] = (struct need){.verb = STR("get"),
 				.group = str_of(f->group),
@@ -576,22 +566,13 @@ static bool is_same(const struct json *a, const struct json *b)
 	return a && b ? json_equal(a, b) : a == b;
 }
 
-/* A copy of `in` that has the value at the end of the steps. Objects on the way are made. */
-static struct json *with_value(const struct json *in, const struct str *steps, size_t n, struct json *value, struct arena *a)
-{
-	struct json *out = json_is(in, JSON_OBJECT) ? json_copy(a, in) : json_object(a);
-
-	json_set(a, out, steps[0], n == 1 ? value : with_value(json_get(in, steps[0]), steps + 1, n - 1, value, a));
-	return out;
-}
-
 void declared_keep(const struct declared *d, struct object *o, const struct json *was, const struct json *seen, struct arena *a)
 {
 	for (size_t i = 0; i < d->n_immutable; i++) {
 		const struct declared_path *p = &d->immutable[i];
 		struct json *value = path_get(p, was);
 		if (value && is_same(path_get(p, seen), path_get(p, o->fields))) {
-			o->fields = with_value(o->fields, p->steps, p->n_steps, value, a);
+			o->fields = object_with_member(o->fields, p->steps, p->n_steps, value, a);
 		}
 	}
 }

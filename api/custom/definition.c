@@ -9,6 +9,37 @@
 
 #include <assert.h>
 
+const struct kind *definitions_kind(void)
+{
+	return kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+}
+
+/* ---- versions ---- */
+
+const struct json *definition_version(const struct json *spec, struct str name)
+{
+	const struct json *versions = json_gets(spec, "versions"), *each;
+
+	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
+		if (str_eq(member_text(each, "name"), name)) {
+			return each;
+		}
+	}
+	return NULL;
+}
+
+const struct json *definition_stored_version(const struct json *spec)
+{
+	const struct json *versions = json_gets(spec, "versions"), *each;
+
+	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
+		if (member_is_true(each, "storage")) {
+			return each;
+		}
+	}
+	return NULL;
+}
+
 /* ---- conditions ---- */
 
 static bool has_condition(const struct object *d, const char *type)
@@ -117,16 +148,6 @@ static bool naming_accepts(struct naming *n, struct str wanted, struct str accep
 	return false;
 }
 
-static bool list_has(const struct json *list, struct str text)
-{
-	for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->n; i++) {
-		if (str_eq(json_text(list->items[i]), text)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool naming_accepts_short(struct naming *n)
 {
 	const struct json *wanted = json_gets(n->wanted, "shortNames"), *accepted = json_gets(n->accepted, "shortNames");
@@ -134,7 +155,8 @@ static bool naming_accepts_short(struct naming *n)
 
 	for (uint32_t i = 0; json_is(wanted, JSON_ARRAY) && i < wanted->n; i++) {
 		struct str name = json_text(wanted->items[i]);
-		is_fine = naming_accepts(n, name, list_has(accepted, name) ? name : STR(""), false, "ShortNamesConflict") &&
+		is_fine =
+			naming_accepts(n, name, list_has_text(accepted, name) ? name : STR(""), false, "ShortNamesConflict") &&
 			is_fine;
 	}
 	return is_fine;

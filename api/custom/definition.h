@@ -10,6 +10,11 @@
 
 #define DEFINITION_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 
+/* The kind of definitions themselves. */
+const struct kind *definitions_kind(void);
+/* The version of that name, or the one that is stored, in the spec of a definition; NULL: there is none. */
+const struct json *definition_version(const struct json *spec, struct str name);
+const struct json *definition_stored_version(const struct json *spec);
 bool definition_is_established(const struct object *d);
 /* Sets acceptedNames, storedVersions, and the conditions NamesAccepted and Established. defined: the
  * kinds that are served; may be NULL. now: for conditions that change. */

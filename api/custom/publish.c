@@ -55,18 +55,6 @@ static struct json *open_properties(const struct publisher *p, struct json *node
 	return properties;
 }
 
-static bool lists(const struct json *texts, struct str text)
-{
-	const struct json *each;
-
-	for (uint32_t i = 0; (each = list_item(texts, i)); i++) {
-		if (str_eq(json_text(each), text)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void put_embedded(const struct publisher *p, struct json *node)
 {
 	static const char *const required[] = {"kind", "apiVersion"};
@@ -82,7 +70,7 @@ static void put_embedded(const struct publisher *p, struct json *node)
 		"#types-kinds");
 	put_metadata(p, properties);
 	for (size_t i = 0; i < ARRAY_SIZE(required); i++) {
-		if (!lists(all, str_of(required[i]))) {
+		if (!list_has_text(all, str_of(required[i]))) {
 			json_append(p->a, all, json_string(p->a, str_of(required[i])));
 		}
 	}

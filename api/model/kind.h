@@ -119,8 +119,8 @@ enum extension {
 struct view {
 	const struct kind
 		*kind; /* with one version; it has fields and `validate`, and is not registered: nothing of it is stored */
-	const char *const *
-		path; /* of the field that can be written, in the object: {"spec", "replicas", NULL} as in a Scale, or another */
+	/* The path of the field that can be written, in the object: {"spec", "replicas", NULL} as in a Scale, or another. */
+	const char *const *path;
 	struct json *(*show)(const struct view *v, const struct object *o, struct arena *a); /* the view's fields */
 	void (*take)(const struct view *v, struct object *o, const struct object *sent, struct arena *a);
 };
@@ -389,5 +389,11 @@ enum feature {
 
 bool feature_is_enabled(enum feature f);
 void feature_enable(enum feature f, bool is_enabled);
+
+/* Returns the references of the object, and how many there are. NULL refers to nothing. */
+static inline size_t object_references(const struct object *o, struct reference ret[REFERENCES_MAX])
+{
+	return o && o->kind->references ? o->kind->references(o, ret) : 0;
+}
 
 #endif

@@ -35,6 +35,40 @@ static inline struct json *list_item(const struct json *list, uint32_t i)
 	return json_is(list, JSON_ARRAY) && i < list->n ? list->items[i] : NULL;
 }
 
+static inline bool list_has_text(const struct json *list, struct str text)
+{
+	const struct json *item;
+	for (uint32_t i = 0; (item = list_item(list, i)); i++) {
+		if (str_eq(json_text(item), text)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first text of the list that is among `known`; NULL: none is. */
+static inline const char *list_first_known(const struct json *list, const char *const *known, size_t n)
+{
+	const struct json *item;
+	for (uint32_t i = 0; (item = list_item(list, i)); i++) {
+		for (size_t k = 0; k < n; k++) {
+			if (str_is(json_text(item), known[k])) {
+				return known[k];
+			}
+		}
+	}
+	return NULL;
+}
+
+/* A copy of the object with the member set that the steps lead to; objects on the way are made. */
+static inline struct json *object_with_member(
+	const struct json *object, const struct str *steps, size_t n, struct json *value, struct arena *a)
+{
+	struct json *out = json_is(object, JSON_OBJECT) ? json_copy(a, object) : json_object(a);
+	json_set(a, out, steps[0], n == 1 ? value : object_with_member(json_get(object, steps[0]), steps + 1, n - 1, value, a));
+	return out;
+}
+
 /* The items of a list by the text of one member, of equal ones the first: clients may send as many as they like, so nobody looks
  * through them for each of another list. map_done() it. */
 static inline void list_index(struct map *ret, const struct json *list, const char *name)

@@ -55,4 +55,14 @@ static inline bool reference_is_same(const struct reference *a, const struct ref
 		str_eq(a->name, b->name) && str_eq(reference_ns(a, own), reference_ns(b, own));
 }
 
+static inline bool references_have(const struct reference *list, size_t n, const struct reference *r, struct str own)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (reference_is_same(&list[i], r, own)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 #endif

@@ -303,18 +303,13 @@ static int each_range(struct walk *w, visit_fn *visit)
 
 /* ---- kinds that definitions describe: their names are kept, and one kind at a time is made ---- */
 
-static const struct kind *kind_of_definitions(void)
-{
-	return kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
-}
-
 /* The kind of a stored definition, in *ret. NULL: the definition is not established, so it has no objects. */
 static int define_kind(struct walk *w, const struct storage_kv *kv, const struct kind **ret)
 {
 	struct object *o;
 	*ret = NULL;
 	arena_clear(&w->object);
-	if (object_decode_stored(&o, kind_of_definitions(), kv->value, kv->mod_revision, &w->object)) {
+	if (object_decode_stored(&o, definitions_kind(), kv->value, kv->mod_revision, &w->object)) {
 		buf_printf(w->err,
 			"the definition at " STR_FMT " cannot be read, and nothing is left out silently: see annals fsck",
 			STR_ARG(kv->key));
@@ -385,7 +380,7 @@ static int count_customs(struct walk *w)
 	if (!may_have_customs(w)) {
 		return 0;
 	}
-	_cleanup_(mem_freep) char *key = mem_printf(STR_FMT, STR_ARG(directory(w, kind_of_definitions())));
+	_cleanup_(mem_freep) char *key = mem_printf(STR_FMT, STR_ARG(directory(w, definitions_kind())));
 	_cleanup_(mem_freep) char *end = mem_printf(STR_FMT, STR_ARG(storage_prefix_end(&w->keys, str_of(key))));
 	int r = store_pages_each(w->options->storage, str_of(key), str_of(end), &w->revision, visit_definitions, w, w->err);
 	for (size_t i = 0; i < resources->n && !r; i++) {
@@ -403,8 +398,7 @@ static int count_customs(struct walk *w)
 /* The definition is that of the same revision, so it describes the same kind as when its objects were counted. */
 static int write_custom(struct walk *w, const struct custom *c)
 {
-	struct str key =
-		arena_printf(&w->keys, STR_FMT STR_FMT, STR_ARG(directory(w, kind_of_definitions())), STR_ARG(c->name));
+	struct str key = arena_printf(&w->keys, STR_FMT STR_FMT, STR_ARG(directory(w, definitions_kind())), STR_ARG(c->name));
 	struct storage_range range = {.key = key, .at_revision = w->revision};
 	const struct kind *k = NULL;
 	int r = storage_range_wait(w->options->storage, &range) == STORAGE_OK ? 0

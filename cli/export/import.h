@@ -177,6 +177,7 @@ const struct kind *import_kind(struct import *im, const struct entry *e, struct 
 /* The same, perhaps without its schemas: for names. */
 const struct kind *import_kind_names(struct import *im, const struct entry *e);
 bool import_entry_is_namespace(const struct entry *e);
+bool import_entry_is_definition(const struct entry *e);
 /* Kinds take too much memory: no object of theirs is in use at import_kinds_trim(). */
 bool import_kinds_are_full(const struct import *im);
 void import_kinds_trim(struct import *im);

@@ -26,14 +26,9 @@ enum {
 	NAME_BYTES = 1024,           /* of GROUP/KIND: both are names of DNS */
 };
 
-static const struct kind *kind_of_definitions(void)
-{
-	return kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
-}
-
 bool import_is_definition(const struct object *o)
 {
-	return o->kind == kind_of_definitions();
+	return o->kind == definitions_kind();
 }
 
 /* ---- the table ---- */
@@ -185,7 +180,7 @@ struct str import_refused_names(const struct object *o)
 
 static int store_get(struct import *im, struct str name, struct arena *a, struct object **ret)
 {
-	const struct object_id id = {.kind = kind_of_definitions(), .name = name};
+	const struct object_id id = {.kind = definitions_kind(), .name = name};
 	struct storage_range range = {.key = object_id_key(&id, im->options->prefix, a)};
 	int r = storage_range_wait(im->options->storage, &range) == STORAGE_OK ? 0 : store_range_fail(&range, 0, im->err);
 
@@ -209,7 +204,7 @@ static int take_stored(void *ctx, const struct storage_range *page)
 		const struct storage_kv *kv = &page->kvs[i];
 		struct object *o;
 		arena_clear(&a);
-		if (import_decode(im, &o, kind_of_definitions(), kv, &a)) {
+		if (import_decode(im, &o, definitions_kind(), kv, &a)) {
 			continue; /* as for servers, it describes nothing */
 		}
 		struct import_custom *c = custom_add(im, o->meta.name);
@@ -231,7 +226,7 @@ int import_definitions_load(struct import *im)
 	if (im->definitions_seen) {
 		return 0;
 	}
-	const struct kind *k = kind_of_definitions();
+	const struct kind *k = definitions_kind();
 	struct str directory =
 		key_object(&a, im->options->prefix, str_of(k->versions[0].group), str_of(k->resource), STR(""), STR(""));
 	return store_pages_each(im->options->storage, directory, storage_prefix_end(&a, directory), &im->definitions_seen,
@@ -320,6 +315,11 @@ const struct kind *import_kind_names(struct import *im, const struct entry *e)
 	return e->kind < KIND_COUNT_MAX ? kind_at(e->kind) : custom_of(im, e)->names;
 }
 
+bool import_entry_is_definition(const struct entry *e)
+{
+	return e->kind < KIND_COUNT_MAX && kind_at(e->kind) == definitions_kind();
+}
+
 bool import_entry_is_namespace(const struct entry *e)
 {
 	return e->kind < KIND_COUNT_MAX && export_is_namespace(kind_at(e->kind));
@@ -384,7 +384,7 @@ const struct kind *import_kind(struct import *im, const struct entry *e, struct 
 		custom_make(im, c, why);
 	}
 	if (c->kind) {
-		c->kind->life->definitions = kind_of_definitions();
+		c->kind->life->definitions = definitions_kind();
 		atomic_store(&c->kind->life->revision, c->revision);
 	}
 	return c->kind;

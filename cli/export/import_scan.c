@@ -2,6 +2,7 @@
  * Which objects come first is found when the whole file has been read: an owner may stand behind what it owns. Levels are the longest ways from objects
  * that need nothing (Kahn's algorithm). Objects that own each other in a circle have no level: they come last. */
 #include "api/custom/custom.h"
+#include "api/custom/definition.h"
 #include "api/diff/changes.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
@@ -356,8 +357,7 @@ static bool add_edges(struct scan *s, const struct object *raw, const struct obj
 	uint32_t entry = (uint32_t)im->n - 1;
 	bool fits = true;
 	if (o->kind->life) { /* its definition is written before it */
-		const struct object_id id = {
-			kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE)), STR(""), o->kind->life->definition};
+		const struct object_id id = {definitions_kind(), STR(""), o->kind->life->definition};
 		struct str key = object_id_key(&id, im->options->prefix, &s->arena);
 		fits = add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true});
 	}
@@ -366,7 +366,7 @@ static bool add_edges(struct scan *s, const struct object *raw, const struct obj
 		meta_owner(&raw->meta, i, &owner);
 		fits = add_edge(im, &(struct edge){.print = print_of(owner.uid), .entry = entry});
 	}
-	size_t n = o->kind->references ? o->kind->references(o, references) : 0;
+	size_t n = object_references(o, references);
 	for (size_t i = 0; i < n && fits; i++) {
 		const struct reference_field *f = references[i].field;
 		struct str key = key_object(&s->arena, im->options->prefix, str_of(f->group), str_of(f->resource),

@@ -63,11 +63,6 @@ int batch_add(struct import *im, struct batch *b, size_t at)
 	return r;
 }
 
-static bool is_definition(const struct entry *e)
-{
-	return e->kind == kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE))->index;
-}
-
 int batch_fill(struct import *im, struct batch *b, size_t *at, bool (*wants)(const struct entry *e))
 {
 	size_t bytes = 0;
@@ -80,7 +75,7 @@ int batch_fill(struct import *im, struct batch *b, size_t *at, bool (*wants)(con
 		if (b->n > 0 && (e->level != im->entries[b->items[0].at].level || import_kinds_are_full(im))) {
 			break;
 		}
-		if (b->n > 0 && (is_definition(e) || is_definition(&im->entries[b->items[0].at]))) {
+		if (b->n > 0 && (import_entry_is_definition(e) || import_entry_is_definition(&im->entries[b->items[0].at]))) {
 			break; /* each one needs the names that those before it have */
 		}
 		if (wants(e)) {
@@ -151,7 +146,7 @@ bool import_replace(struct import *im, struct object *wanted, const struct objec
 			object_form(present)->name);
 		return false;
 	}
-	if (str_is(str_of(wanted->kind->resource), DEFINITIONS_RESOURCE) && !declared_same_references(wanted, present)) {
+	if (import_is_definition(wanted) && !declared_same_references(wanted, present)) {
 		buf_adds(why,
 			"it changes the annotation " ANNOTATION_REFERS_TO ": delete the stored one, and its objects, first");
 		return false;

@@ -12,11 +12,6 @@
 /* Bytes of one definition's tree: etcd takes 1.5 MiB of text, and a tree thirty times as much. */
 enum { DEFINITION_BYTES = 256 << 20 };
 
-static const struct kind *kind_of_definitions(void)
-{
-	return kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
-}
-
 /* ---- the kind of the keys that are being read ---- */
 
 void fsck_definition_init(struct fsck_definition *d)
@@ -57,7 +52,7 @@ static int definition_take(struct fsck *f, const struct key_parts *parts, const 
 	_cleanup_(arena_done) struct arena a;
 	struct object *o;
 	arena_init(&a, DEFINITION_BYTES);
-	int r = fsck_decode(f, &o, kind_of_definitions(), kv, &a);
+	int r = fsck_decode(f, &o, definitions_kind(), kv, &a);
 	if (r == -EIO) {
 		return r;
 	}
@@ -73,7 +68,7 @@ static int definition_take(struct fsck *f, const struct key_parts *parts, const 
 static int definition_find(struct fsck *f, const struct key_parts *parts)
 {
 	struct fsck_definition *d = &f->definition;
-	const struct object_id id = {.kind = kind_of_definitions(), .name = buf_str(&d->name)};
+	const struct object_id id = {.kind = definitions_kind(), .name = buf_str(&d->name)};
 	struct storage_range range = {.key = object_id_key(&id, f->prefix, &f->page), .at_revision = f->revision};
 	int r = storage_range_wait(f->storage, &range) == STORAGE_OK ? 0 : store_range_fail(&range, f->revision, &f->err);
 	if (!r && range.n_kvs == 0) {
@@ -106,30 +101,18 @@ int fsck_defined_kind(struct fsck *f, const struct key_parts *parts, const struc
 
 /* ---- definitions themselves ---- */
 
-static bool has_version(const struct json *spec, struct str name, bool *ret_is_storage)
-{
-	const struct json *versions = json_gets(spec, "versions"), *each;
-	for (uint32_t i = 0; (each = list_item(versions, i)); i++) {
-		if (str_eq(member_text(each, "name"), name)) {
-			*ret_is_storage = member_is_true(each, "storage");
-			return true;
-		}
-	}
-	return false;
-}
-
 static void check_versions(struct fsck *f, const struct subject *s)
 {
 	const struct json *list = json_gets(object_status(s->object), "storedVersions"), *each;
 	bool has_storage = false;
 	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
-		bool is_storage = false;
-		if (!has_version(object_spec(s->object), json_text(each), &is_storage)) {
+		const struct json *version = definition_version(object_spec(s->object), json_text(each));
+		if (!version) {
 			fsck_find(f, "definition", s->title, s->key,
 				"its status.storedVersions has " STR_FMT ", which spec.versions does not have",
 				STR_ARG(json_text(each)));
 		}
-		has_storage = has_storage || is_storage;
+		has_storage = has_storage || member_is_true(version, "storage");
 	}
 	if (!has_storage) {
 		fsck_find(f, "definition", s->title, s->key, "its status.storedVersions leaves out the version that is stored");
@@ -140,7 +123,7 @@ int fsck_check_definition(struct fsck *f, const struct subject *s)
 {
 	const struct json *spec = object_spec(s->object);
 	struct str plural = member_text(json_gets(spec, "names"), "plural"), group = member_text(spec, "group");
-	if (s->id.kind != kind_of_definitions()) {
+	if (s->id.kind != definitions_kind()) {
 		return 0;
 	}
 	if (!str_eq(s->id.name, arena_printf(&f->page, STR_FMT "." STR_FMT, STR_ARG(plural), STR_ARG(group)))) {

@@ -7,6 +7,7 @@
 #include "cli/run/instance.h"
 
 #include "api/custom/custom.h"
+#include "api/custom/definition.h"
 #include "base/clock.h"
 #include "cli/common/command.h"
 #include "delegation/conversion.h"
@@ -524,7 +525,7 @@ static int open_parts(struct instance *i, struct buf *err)
 	if (!o->delegation) {
 		i->definitions = definitions_new();
 		i->conversions = conversions_new();
-		cache.definitions = kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+		cache.definitions = definitions_kind();
 		cache.define = custom_define;
 		cache.on_definition = definitions_note;
 		cache.definitions_ctx = i->definitions;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 enum {
-	V2_DEFINED_MAX = 32 << 20
-}; /* bytes that kinds of definitions have in one form of the document; others are only in v3 */
+	V2_DEFINED_MAX = 32 << 20, /* bytes that kinds of definitions have in one form of the document; others are only in v3 */
+};
 
 static const struct openapi_dialect v2 = {
 	.ref_prefix = "#/definitions/", .wraps_refs = false, .has_one_of = false, .is_merged = true, .is_v2 = true};

@@ -280,16 +280,14 @@ bool live_is_generated_from(struct cache_snapshot *pods, const struct cached *o)
 static size_t count_of_kind(struct cache *c, const struct kind *k, const struct kind *target, struct str ns, struct str name)
 {
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(c, k);
-	_cleanup_(buf_done) struct buf path;
+	_cleanup_(arena_done) struct arena a;
 	size_t n = 0;
 
-	buf_init(&path, PATH_MAX_BYTES);
+	arena_init(&a, PATH_MAX_BYTES);
 	for (const struct reference_field *f = NULL; s && (f = kind_reference_to(k, target, f));) {
-		bool is_named = f->scope == REFERENCE_NAMED;
-		buf_clear(&path);
-		buf_printf(&path, "%s" STR_FMT "%s" STR_FMT, f->prefix, is_named ? (int)ns.n : 0, ns.n ? ns.p : "",
-			is_named ? "/" : "", STR_ARG(name));
-		n += cache_snapshot_count_computed(s, is_named ? STR("") : ns, buf_str(&path));
+		n += cache_snapshot_count_computed(
+			s, f->scope == REFERENCE_NAMED ? STR("") : ns, reference_path(f, ns, name, &a));
+		arena_clear(&a);
 	}
 	return n;
 }

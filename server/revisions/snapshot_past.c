@@ -83,18 +83,6 @@ static struct snapshot_past read_past(struct snapshot_history *h, const struct c
 	return past;
 }
 
-static bool is_named(const struct json *live, struct str name)
-{
-	const struct json *one;
-
-	for (uint32_t i = 0; (one = list_item(live, i)); i++) {
-		if (str_eq(json_text(one), name)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Nothing is generated from a recorded state. Elsewhere the server knows pods that it serves itself, or the client names
  * the revisions that are in use. Without such knowledge each revision counts as live. */
 static void find_live(struct request *q, struct snapshot_history *h, const struct snapshot_asked *asked)
@@ -107,7 +95,7 @@ static void find_live(struct request *q, struct snapshot_history *h, const struc
 	for (size_t i = 0; i < h->n; i++) {
 		struct snapshot_past *past = &h->past[i];
 		const struct cached *o = past->ctx;
-		past->is_live = past->is_live || h->is_blind || is_named(asked->live, past->name) ||
+		past->is_live = past->is_live || h->is_blind || list_has_text(asked->live, past->name) ||
 			live_is_generated_from(pods, o) || references_exist(q, o->kind, o->name);
 	}
 }

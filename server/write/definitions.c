@@ -10,7 +10,7 @@
 
 bool definitions_are(const struct kind *k)
 {
-	return k == kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+	return k == definitions_kind();
 }
 
 int definitions_refuse_create(struct request *q, const struct object *o)

@@ -140,8 +140,8 @@ struct write {
 	int64_t definitions_seen; /* of a definition: no other has changed since this revision, which is a guard, too; 0: none is needed */
 	bool loses_protection;               /* nothing may refer to the object, which is a guard, too */
 	bool is_leaving; /* nothing that a definition declares may refer to the object, which is a guard, too */
-	int64_t *
-		needed; /* mod revisions of what the object begins to refer to, if those must stay; 0: it did before; NULL: none */
+	/* Mod revisions of what the object begins to refer to, if those must stay; 0: it did before; NULL: none. */
+	int64_t *needed;
 	bool changes_references; /* of a definition: there must be no objects of its kind */
 	int64_t history_seen; /* nothing may have joined the object's history since this revision; 0: the index says that */
 	struct agreement_ticket ticket; /* the storage version, with the guard that this replica may still write it */

@@ -46,11 +46,6 @@ static bool is_leaving(const struct request *q, const struct write *w)
 	return w->present && (begins || is_removed(q, w));
 }
 
-static size_t references_of(const struct object *o, struct reference ret[REFERENCES_MAX])
-{
-	return o && o->kind->references ? o->kind->references(o, ret) : 0;
-}
-
 /* ---- who refers to it ---- */
 
 struct blockers {
@@ -212,25 +207,15 @@ static int check_needed(struct request *q, struct write *w, const struct referen
 	return o->is_deleting ? refuse_reference(q, w, r, "is being deleted") : 0;
 }
 
-static bool has_reference(const struct request *q, const struct reference *list, size_t n, const struct reference *r)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (reference_is_same(&list[i], r, request_ns(q))) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The references that the object did not have before. The index keeps what the others name. */
 static int check_all_needed(struct request *q, struct write *w, const struct object *o)
 {
 	struct reference is[REFERENCES_MAX], was[REFERENCES_MAX];
-	size_t n = references_of(o, is), n_was = references_of(w->present, was);
+	size_t n = object_references(o, is), n_was = object_references(w->present, was);
 	int64_t *needed = arena_zalloc_array(q->a, n + 1, sizeof(*needed));
 
 	for (size_t i = 0; i < n; i++) {
-		if (has_reference(q, was, n_was, &is[i])) {
+		if (references_have(was, n_was, &is[i], request_ns(q))) {
 			continue;
 		}
 		if (check_needed(q, w, &is[i], &needed[i])) {

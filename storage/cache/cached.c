@@ -421,7 +421,7 @@ struct cached *draft_build(const struct draft *d, const struct splice *s)
 static size_t draft_compute(struct str *ret, const struct object *object, struct arena *a)
 {
 	struct reference references[REFERENCES_MAX];
-	size_t n = object->kind->references ? object->kind->references(object, references) : 0, n_ret = 0, at;
+	size_t n = object_references(object, references), n_ret = 0, at;
 
 	for (size_t i = 0; i < n; i++) {
 		struct str path = reference_path(references[i].field, references[i].ns, references[i].name, a);

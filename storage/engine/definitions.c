@@ -38,7 +38,7 @@ struct definitions *definitions_new(void)
 {
 	struct definitions *d = mem_new(struct definitions);
 
-	d->kind = kind_by_hub(STR(DEFINITIONS_GROUP), STR(DEFINITIONS_RESOURCE));
+	d->kind = definitions_kind();
 	assert(d->kind);
 	pthread_mutex_init(&d->lock, NULL);
 	clock_cond_init(&d->wake);

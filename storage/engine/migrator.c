@@ -1,6 +1,7 @@
 /* The migrator's thread, whose turn it is to migrate, and how the migrator's own objects are written. The thread may block, so its work reads as a
  * sequence. Before it looks it waits until the cache has its own last write: else it would do everything twice. If it is unsure of that write, it waits
  * until the cache is as fresh as etcd. */
+#include "api/custom/definition.h"
 #include "api/rules/validate.h"
 #include "base/clock.h"
 #include "base/exposition.h"
@@ -552,7 +553,7 @@ static void find_kinds(struct migrator *m)
 {
 	m->versions = kind_by_hub(STR("annals.dev"), STR("storageversions"));
 	m->migrations = kind_by_hub(STR("annals.dev"), STR("storagemigrations"));
-	m->definitions = kind_by_hub(STR("apiextensions.k8s.io"), STR("customresourcedefinitions"));
+	m->definitions = definitions_kind();
 	assert(m->versions && m->migrations && m->definitions);
 	m->fields[FIELD_GROUP] = field_of(m->migrations, "spec.resource.group");
 	m->fields[FIELD_RESOURCE] = field_of(m->migrations, "spec.resource.resource");

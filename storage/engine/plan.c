@@ -166,11 +166,6 @@ static void plan_guard_definition(struct plan *p, const struct kind *k)
 
 /* ---- references ---- */
 
-static size_t references_of(const struct object *o, struct reference ret[REFERENCES_MAX])
-{
-	return o && o->kind->references ? o->kind->references(o, ret) : 0;
-}
-
 static struct str reference_key(const struct object_id *id, const struct reference *r, struct str prefix, struct arena *a)
 {
 	const struct reference_field *f = r->field;
@@ -180,16 +175,6 @@ static struct str reference_key(const struct object_id *id, const struct referen
 		str_eq(ns, id->ns) ? id->name : arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(id->ns), STR_ARG(id->name));
 
 	return key_reference(a, directory, str_of(id->kind->versions[0].group), str_of(id->kind->resource), name);
-}
-
-static bool has_reference(const struct reference *list, size_t n, const struct reference *r, struct str own)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (reference_is_same(&list[i], r, own)) {
-			return true;
-		}
-	}
-	return false;
 }
 
 static void plan_guard_needed(struct plan *p, const struct plan_change *c, const struct reference *list, size_t n)
@@ -251,7 +236,7 @@ static void plan_references(struct plan *p, const struct plan_change *c)
 {
 	const struct object_id id = {c->kind, c->ns, c->name};
 	struct reference was[REFERENCES_MAX], is[REFERENCES_MAX];
-	size_t n_was = references_of(c->before, was), n_is = references_of(c->after, is);
+	size_t n_was = object_references(c->before, was), n_is = object_references(c->after, is);
 
 	if (c->is_unprotected) {
 		plan_guard_unreferenced(p, c->kind, c->ns, c->name);
@@ -261,13 +246,13 @@ static void plan_references(struct plan *p, const struct plan_change *c)
 		plan_guard_needed(p, c, is, n_is);
 	}
 	for (size_t i = 0; i < n_was; i++) {
-		if (!has_reference(is, n_is, &was[i], c->ns) && !has_reference(was, i, &was[i], c->ns)) {
+		if (!references_have(is, n_is, &was[i], c->ns) && !references_have(was, i, &was[i], c->ns)) {
 			plan_delete(p, reference_key(&id, &was[i], p->prefix, p->arena));
 		}
 	}
 	for (size_t i = 0; i < n_is; i++) {
 		const struct reference_field *f = is[i].field;
-		if (has_reference(was, n_was, &is[i], c->ns) || has_reference(is, i, &is[i], c->ns)) {
+		if (references_have(was, n_was, &is[i], c->ns) || references_have(is, i, &is[i], c->ns)) {
 			continue; /* its key is there, or planned: a transaction writes a key once */
 		}
 		plan_put(p, reference_key(&id, &is[i], p->prefix, p->arena), c->after->meta.uid, 0);
@@ -775,7 +760,7 @@ size_t index_reference_entries(const struct object_id *id, const struct object *
 	struct index_entry ret[INDEX_ENTRIES_MAX])
 {
 	struct reference references[REFERENCES_MAX];
-	size_t n = references_of(o, references);
+	size_t n = object_references(o, references);
 
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = (struct index_entry){.key = reference_key(id, &references[i], prefix, a), .value = o->meta.uid};
